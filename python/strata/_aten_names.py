@@ -4,7 +4,7 @@ program first names them under strata.ops.aten, so that each is an operator with
 from __future__ import annotations
 
 import strata
-from strata import _C, Tensor
+from strata import _C, Tensor, _lazy
 from strata.library import Library
 
 TYPE_CHECKING = False
@@ -41,10 +41,6 @@ def _constrain(size: Any, *, min: int | None = None, max: int | None = None) -> 
         raise RuntimeError(f"Invalid value range for {size} between [{min}, {max}].")
 
 
-def _grouped_mm(self: Tensor, mat2: Tensor, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Tensor:
-    return strata._grouped_mm(self, mat2, offs, bias, out_dtype)
-
-
 def _sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     return strata.addmm(self, mat1, mat2, beta=beta, alpha=alpha)  # sparse ones have been served before (_sparse_functions.py)
 
@@ -62,7 +58,6 @@ _OPERATORS: dict[str, tuple[str, Callable]] = {
         "(Tensor a, int[]? size=None, int[]? stride=None, ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> ()",
         _assert_tensor_metadata,
     ),
-    "_grouped_mm": ("(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor", _grouped_mm),
     "_is_all_true": ("(Tensor self) -> Tensor", lambda self: self.all()),
     "_is_any_true": ("(Tensor self) -> Tensor", lambda self: self.any()),
     "_local_scalar_dense": ("(Tensor self) -> Scalar", _local_scalar_dense),
@@ -94,11 +89,15 @@ def _of_lists(name: str) -> dict[str, tuple[str, Callable]]:
     return {f"{name}.{kind}": (f"({lists} self, {_OTHERS[kind]}) -> {gives}", call) for kind in kinds}
 
 
+_HOMES = {"_grouped_mm": "strata.nn.functional.grouped"}  # files that define theirs themselves
 _library = Library("aten", "FRAGMENT")
 
 
 def define(name: str) -> bool:
     """Defines all overloads of the name that are known here; whether there are any."""
+    if name in _HOMES:
+        _lazy.load(_HOMES[name])
+        return True
     found = {full: made for full, made in _OPERATORS.items() if full.partition(".")[0] == name}
     if name.startswith("_foreach_") and hasattr(strata, name):
         found = _of_lists(name)

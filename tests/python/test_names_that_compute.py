@@ -177,3 +177,33 @@ def test_records_of_a_file(tmp_path):
     other.write_bytes(b"no archive")
     with pytest.raises(RuntimeError, match="expected a file that strata.save wrote"):
         strata.PyTorchFileReader(str(other))
+
+
+def test_groups_in_graphs():
+    a, b, offs = strata.randn(6, 4), strata.randn(2, 4, 5), _offsets(2, 5)
+    wanted = F.grouped_mm(a, b, offs=offs)
+    compiled = strata.compile(lambda a, b, offs: F.grouped_mm(a, b, offs=offs) * 2, fullgraph=True)
+    assert compiled(a, b, offs).equal(wanted * 2)
+    assert compiled(a, b, _offsets(4, 6)).equal(F.grouped_mm(a, b, offs=_offsets(4, 6)) * 2)  # other groups, the same graph
+
+    class Made(strata.nn.Module):
+        def forward(self, a, b, offs):
+            return strata._grouped_mm(a, b, offs)
+
+    program = strata.export.export(Made(), (a, b, offs)).module()
+    assert program(a, b, _offsets(1, 6)).equal(F.grouped_mm(a, b, offs=_offsets(1, 6)))
+    assert F.grouped_mm(a.to("meta"), b.to("meta"), offs=offs.to("meta")).shape == (6, 5)
+
+
+@pytest.mark.parametrize("shapes", [((6, 4), (2, 4, 5)), ((3, 6), (6, 5)), ((2, 3, 4), (4, 6)), ((2, 3, 4), (2, 4, 5))])
+def test_gradients_of_groups(shapes):
+    a, b = (strata.randn(shape, requires_grad=True) for shape in shapes)
+    offs = None if len(shapes[0]) == len(shapes[1]) == 3 else _offsets(2, 5)
+    made = F.grouped_mm(a, b, offs=offs)
+    weight = strata.randn_like(made)
+    found = strata.autograd.grad((made * weight).sum(), (a, b), create_graph=True)
+    assert strata.autograd.grad(found[0].sum() + found[1].sum(), (a, b))[0].shape == a.shape
+    for x, gradient in zip((a, b), found, strict=True):  # linear in each, so a difference is the derivative
+        step = strata.randn_like(x)
+        moved = F.grouped_mm(*((x + step, b) if x is a else (a, x + step)), offs=offs)
+        strata.testing.assert_close(((moved - made) * weight).sum(), (gradient * step).sum(), rtol=1e-3, atol=1e-3)

@@ -1,29 +1,28 @@
-"""Products of groups of rows with a matrix each, as mixtures of experts have them: composed of products of two matrices."""
+"""Products of groups of rows with a matrix each, as mixtures of experts have them: composed of products of two matrices.
+
+They are one operator, aten::_grouped_mm, as where the groups end is read of a tensor: so a graph holds the operator, not one such reading.
+"""
 
 from __future__ import annotations
 
 import strata
-from strata import Tensor
+from strata import Tensor, library
+
+from .._ops import has_torch_function_variadic, overridden
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["grouped_mm"]
 _DTYPES = (strata.float32, strata.bfloat16, strata.float16)
-
-
-def _bounds(offs: Tensor | None, size: int) -> list[tuple[int, int]]:
-    """Begin and end of each group of a dim of that size."""
-    ends = offs.tolist()
-    begins = [0, *ends[:-1]]
-    for begin, end in zip(begins, ends, strict=True):
-        if not 0 <= begin <= end <= size:
-            raise RuntimeError(f"grouped_mm: offs must not fall and stay within 0 and {size}, got {ends}")
-    return list(zip(begins, ends, strict=True))
 
 
 def grouped_mm(
     mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: strata.dtype | None = None
 ) -> Tensor:
     """The product of each group of mat_a with its matrix of mat_b, of float32, bfloat16 or float16. offs: int32 [groups], where each
-    group of a dim ends; its numbers are read, which a compiled function does not do inside of a graph.
+    group of a dim ends.
 
     mat_a [rows, k], mat_b [groups, k, n]: rows in groups; gives [rows, n], with zeros where rows are in no group.
     mat_a [m, k], mat_b [k, n]: k in groups; gives [groups, m, n].
@@ -32,6 +31,20 @@ def grouped_mm(
     Gradients go to both. out_dtype: the tensors' own, alone. RuntimeError for other dtypes and dims, offs that is missing, not int32, or
     does not fit; NotImplementedError for a bias, which PyTorch has not either.
     """
+    if has_torch_function_variadic(mat_a, mat_b):
+        return overridden(grouped_mm, (mat_a, mat_b), locals())
+    return strata.ops.aten._grouped_mm.default(mat_a, mat_b, offs, bias, out_dtype)
+
+
+def _grouped_mm(
+    self: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: strata.dtype | None = None
+) -> Tensor:
+    """grouped_mm by its older name."""
+    return grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
+
+
+def _checked(mat_a: Tensor, mat_b: Tensor, offs: Tensor | None, bias: Tensor | None, out_dtype: strata.dtype | None) -> tuple[int, ...]:
+    """The shape of the result. RuntimeError for what does not fit together."""
     for name, mat in (("mat_a", mat_a), ("mat_b", mat_b)):
         if mat.dtype not in _DTYPES:
             raise RuntimeError(f"grouped_mm: expected {name} to be of float32, bfloat16 or float16, got {mat.dtype}")
@@ -46,28 +59,62 @@ def grouped_mm(
     if mat_a.shape[-1] != mat_b.shape[-2]:
         raise RuntimeError(f"grouped_mm: contraction dimension of mat_a and mat_b must match, got {tuple(mat_a.shape)} and {tuple(mat_b.shape)}")
     if offs is None:
-        return strata.bmm(mat_a, mat_b)
+        if mat_a.shape[0] != mat_b.shape[0]:
+            raise RuntimeError(f"grouped_mm: matrix batch sizes have to match, got {mat_a.shape[0]} and {mat_b.shape[0]}")
+        return mat_a.shape[0], mat_a.shape[1], mat_b.shape[2]
     if offs.dtype != strata.int32 or offs.dim() != 1:
         raise RuntimeError(f"grouped_mm: Offsets have to be int32 of one dim, got {offs.dtype} of {offs.dim()}")
-    split = mat_a.shape[-1] if mat_a.dim() == mat_b.dim() else mat_a.shape[0] if mat_a.dim() == 2 else mat_b.shape[1]
-    bounds = _bounds(offs, split)
     if mat_a.dim() == mat_b.dim():
-        return strata.stack([mat_a[:, begin:end] @ mat_b[begin:end] for begin, end in bounds])
+        return offs.shape[0], mat_a.shape[0], mat_b.shape[1]
     matrices = mat_b if mat_a.dim() == 2 else mat_a
-    if len(bounds) != matrices.shape[0]:
-        raise RuntimeError(f"grouped_mm: matrix batch sizes have to match: {len(bounds)} groups and {matrices.shape[0]} matrices")
-    if mat_a.dim() == 2:
-        parts = [mat_a[begin:end] @ matrix for (begin, end), matrix in zip(bounds, matrices.unbind(), strict=True)]
-        rest = (split - bounds[-1][1] if bounds else split, mat_b.shape[-1])
+    if offs.shape[0] != matrices.shape[0]:
+        raise RuntimeError(f"grouped_mm: matrix batch sizes have to match: {offs.shape[0]} groups and {matrices.shape[0]} matrices")
+    return mat_a.shape[-2], mat_b.shape[-1]
+
+
+def _bounds(offs: Tensor, size: int) -> list[tuple[int, int]]:
+    """Begin and end of each group of a dim of that size."""
+    ends = offs.tolist()
+    found = list(zip([0, *ends[:-1]], ends, strict=True)) if ends else []
+    if not all(0 <= begin <= end <= size for begin, end in found):
+        raise RuntimeError(f"grouped_mm: offs must not fall and stay within 0 and {size}, got {ends}")
+    return found
+
+
+def _computed(self: Tensor, mat2: Tensor, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Tensor:
+    shape = _checked(self, mat2, offs, bias, out_dtype)
+    if offs is None:
+        return strata.bmm(self, mat2)
+    made = self.new_zeros(shape)
+    if self.dim() == mat2.dim():
+        for i, (begin, end) in enumerate(_bounds(offs, self.shape[1])):
+            made[i] = self[:, begin:end] @ mat2[begin:end]
+    elif self.dim() == 2:
+        for i, (begin, end) in enumerate(_bounds(offs, shape[0])):
+            made[begin:end] = self[begin:end] @ mat2[i]
     else:
-        parts = [matrix @ mat_b[:, begin:end] for (begin, end), matrix in zip(bounds, matrices.unbind(), strict=True)]
-        rest = (mat_a.shape[1], split - bounds[-1][1] if bounds else split)
-    dim = 0 if mat_a.dim() == 2 else 1
-    return strata.cat([*parts, mat_a.new_zeros(rest)], dim)
+        for i, (begin, end) in enumerate(_bounds(offs, shape[1])):
+            made[:, begin:end] = self[i] @ mat2[:, begin:end]
+    return made
 
 
-def _grouped_mm(
-    self: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: strata.dtype | None = None
-) -> Tensor:
-    """grouped_mm by its older name."""
-    return grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
+def _shaped(self: Tensor, mat2: Tensor, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Tensor:
+    return self.new_empty(_checked(self, mat2, offs, bias, out_dtype))
+
+
+def _note(ctx: Any, inputs: tuple, output: Tensor) -> None:
+    ctx.save_for_backward(*inputs[:3])
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple:
+    a, b, offs = ctx.saved_tensors
+    to_a = _grouped_mm(grad, b.transpose(-1, -2), offs) if ctx.needs_input_grad[0] else None
+    to_b = _grouped_mm(a.transpose(-1, -2), grad, offs) if ctx.needs_input_grad[1] else None
+    return to_a, to_b, None, None, None
+
+
+_library = library.Library("aten", "FRAGMENT")
+_library.define("_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor")
+_library.impl("_grouped_mm", _computed, "CompositeExplicitAutograd")
+_library.impl("_grouped_mm", _shaped, "Meta")
+library.register_autograd("aten::_grouped_mm", _backward, setup_context=_note, lib=_library)
