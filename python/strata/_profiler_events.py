@@ -153,7 +153,7 @@ class EventList(list):
     def self_cpu_time_total(self):
         return sum(event.self_cpu_time_total for event in self)
 
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0):
+    def key_averages(self, group_by_input_shapes=False, group_by_stack_n=0):
         """Sums by name, and by shapes and the innermost lines of the stack where these were recorded; in order of first
         appearance."""
         sums = {}
@@ -161,7 +161,7 @@ class EventList(list):
             outer = event.cpu_parent
             while outer is not None and outer.key != event.key:
                 outer = outer.cpu_parent
-            shapes = event.input_shapes if group_by_input_shape else []
+            shapes = event.input_shapes if group_by_input_shapes else []
             stack = event.stack[:group_by_stack_n]
             one = sums.setdefault((event.key, repr(shapes), *stack), FunctionEventAvg(event.key, shapes, stack))
             one.add(event, outer is not None)
@@ -239,9 +239,9 @@ class EventList(list):
     def __str__(self):
         return self.table()
 
-    def export_chrome_trace(self, path):
+    def export_chrome_trace(self, path, metadata=None):
         """Writes the events as trace JSON, which Perfetto and chrome://tracing show. Arrows lead from each forward
-        operator to the backward node it made."""
+        operator to the backward node it made. metadata: values by name that the file has beside the events."""
         import json
         import os
 
@@ -276,7 +276,7 @@ class EventList(list):
                 {**arrow, "ph": "f", "tid": backward.thread, "ts": base + backward.time_range.start, "bp": "e"}
             )
         with open(path, "w") as file:
-            json.dump({"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": trace}, file)
+            json.dump({**(metadata or {}), "schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": trace}, file)
 
     def _links(self):
         """Pairs of forward operator and backward node. Where nested operators share a number, the innermost made it."""

@@ -171,6 +171,7 @@ class profile:
         self.schedule = schedule
         self.on_trace_ready = on_trace_ready
         self.acc_events = acc_events
+        self._metadata = {}
         self.step_num = 0
         self.current_action = ProfilerAction.NONE
         self._step_range = None
@@ -256,11 +257,23 @@ class profile:
         """Sums by name; `.table()` prints them."""
         return self.events().key_averages(group_by_input_shape, group_by_stack_n)
 
+    def add_metadata(self, key, value):
+        """A text that traces of this profile have under a name."""
+        self._metadata[key] = value
+
+    def add_metadata_json(self, key, value):
+        """What a text of JSON says, in traces under a name. ValueError where it is none."""
+        import json
+
+        self._metadata[key] = json.loads(value)
+
+    preset_metadata_json = add_metadata_json
+
     def export_chrome_trace(self, path):
         """Writes the trace as JSON, compressed where `path` ends in .gz."""
         self.events()
         if not str(path).endswith(".gz"):
-            self.events().export_chrome_trace(path)
+            self.events().export_chrome_trace(path, self._metadata)
             return
         import gzip
         import os
@@ -268,7 +281,7 @@ class profile:
 
         with tempfile.TemporaryDirectory() as folder:
             plain = os.path.join(folder, "trace.json")
-            self.events().export_chrome_trace(plain)
+            self.events().export_chrome_trace(plain, self._metadata)
             with open(plain, "rb") as source, gzip.open(path, "wb") as target:
                 target.write(source.read())
 

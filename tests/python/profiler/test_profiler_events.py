@@ -92,7 +92,7 @@ def test_table_options():
     assert "MulBack..." in events.table(max_name_column_width=10).replace("MulB...", "MulBack...")
     assert EventList().table() == ""
     assert str(events.key_averages()) == events.key_averages().table()
-    assert events.key_averages(group_by_input_shape=True, group_by_stack_n=2).table() == events.key_averages().table()
+    assert events.key_averages(group_by_input_shapes=True, group_by_stack_n=2).table() == events.key_averages().table()
 
 
 def test_trace(tmp_path):
