@@ -135,6 +135,8 @@ def _maker(name: str) -> Any:
 
 _C.UntypedStorage.from_buffer, _C.UntypedStorage.from_file = _maker("from_buffer"), _maker("from_file")
 _C._get_tracing_state = _get_tracing_state
+_C._default_device = _C._get_default_device
+_C._get_default_device = lambda: _C._default_device().type  # programs compare it with a device's type
 _C._log_api_usage_once = lambda event: None  # programs tell PyTorch's statistics
 _C._are_functorch_transforms_active = lambda: False  # vmap and grad call the function itself
 _C.__getattr__ = _lazy.of(vars(_C), otherwise=lambda name: _lazy.load("strata._core_names").make(name))[0]  # names that are Python's

@@ -48,7 +48,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 def get_default_device() -> Any:
     """Where this thread's factories make tensors unless they are told; of a plugin's devices the one that is current."""
-    chosen = strata._C._get_default_device()
+    chosen = strata._C._default_device()
     if chosen.index is None and chosen.type not in ("cpu", "meta"):
         return strata.device(chosen.type, strata._C._device_current(chosen))
     return chosen

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 def _over(storage: Any, dtype: strata.dtype, offset: int, size: tuple, stride: tuple) -> Tensor:
     untyped = storage.untyped() if isinstance(storage, TypedStorage) else storage
+    if storage.device.type == "meta":  # programs make one of no bytes, to know shapes before they read a file
+        return strata.empty_strided(tuple(size), tuple(stride), dtype=dtype, device="meta")
     return _C._tensor_over_storage(untyped, dtype, offset, tuple(size), tuple(stride))
 
 

@@ -40,6 +40,7 @@ class TypedStorage:
 
     dtype: strata.dtype = None
     is_sparse = False
+    _device: strata.device | None = None
 
     def __init__(
         self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: Any = None, _internal: bool = False
@@ -54,6 +55,7 @@ class TypedStorage:
             else:
                 tensor = strata.tensor(source, dtype=dtype, device=device)
             wrap_storage = tensor.untyped_storage()
+            self._device = tensor.device  # of no bytes: they would not tell that they are of no memory, either
         self._untyped_storage = wrap_storage
         self.dtype = dtype
 
@@ -76,7 +78,7 @@ class TypedStorage:
 
     @property
     def device(self) -> strata.device:
-        return self._untyped_storage.device
+        return self._device or self._untyped_storage.device
 
     @property
     def _cdata(self) -> int:

@@ -276,3 +276,35 @@ def test_names_of_devices_in_modules_of_their_own():
     for name, (function, device) in strata._device_words._load()["older"].items():
         if name.startswith("get"):
             assert getattr(strata, name)() == getattr(strata, function)(device)
+
+
+def test_metadata_of_traces(tmp_path):
+    import json
+
+    with strata.profiler.profile(record_shapes=True) as profile:
+        strata.ones(2) + 1
+    profile.add_metadata("framework", "mine")
+    profile.add_metadata_json("run", '{"number": [1]}')
+    profile.export_chrome_trace(tmp_path / "trace.json")
+    written = json.loads((tmp_path / "trace.json").read_text())
+    assert written["framework"] == "mine" and written["run"] == {"number": [1]} and written["traceEvents"]
+    assert any(event.input_shapes for event in profile.events().key_averages(group_by_input_shapes=True))
+
+
+def test_shapes_before_a_file_is_read():
+    storage = strata.storage.TypedStorage(dtype=strata.float32, device="meta")
+    made = strata._utils._rebuild_tensor_v2(storage, 0, (2, 3), (3, 1), False, None)
+    assert made.is_meta and made.shape == (2, 3) and made.stride() == (3, 1)
+
+
+def test_questions_about_sizes():
+    from strata.fx.experimental import symbolic_shapes
+
+    assert symbolic_shapes.guard_or_false(2 > 1) and not symbolic_shapes.statically_known_true(2 > 3)
+    assert symbolic_shapes.sym_eq((1, 2), [1, 2]) and not symbolic_shapes.sym_eq((1,), (1, 2)) and symbolic_shapes.free_symbols((1, 2)) == set()
+
+
+def test_the_default_device_by_its_type():
+    assert C._get_default_device() == "cpu"
+    with strata.device("meta"):
+        assert C._get_default_device() == "meta" and strata.get_default_device() == strata.device("meta")

@@ -169,7 +169,7 @@ class Compiled(Plainly):
         stance = self.options.stance()
         if stance == "force_eager" or (stance == "eager_on_recompile" and table.entries) or _C._torch_function_modes():
             return None  # what a mode of __torch_function__ sees is up to it
-        if _C._dispatch_modes() or _C._get_default_device().type == "meta":
+        if _C._dispatch_modes() or _C._default_device().type == "meta":
             return None  # and what one of __torch_dispatch__ sees; shapes alone need no graph
         if stance.endswith("eager_then_compile") and not table.asked:
             table.asked = True

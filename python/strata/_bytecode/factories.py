@@ -25,7 +25,7 @@ def _alike(data: Any) -> bool:
     """Whether these are tensors without dims, of one dtype, where a new tensor would be."""
     if type(data) not in (list, tuple) or not all(type(t) is strata.Tensor and t.dim() == 0 for t in data):
         return False
-    return len({(t.dtype, t.device) for t in data}) == 1 and data[0].device.type == _C._get_default_device().type
+    return len({(t.dtype, t.device) for t in data}) == 1 and data[0].device.type == _C._default_device().type
 
 
 def _factory(function: Any) -> Callable:
