@@ -51,6 +51,7 @@ PLACES = {
     "nn.parallel.distributed": "nn.parallel",
     "nn.parallel.data_parallel": "nn.parallel",
     "profiler.profiler": "profiler",
+    "autograd.profiler_legacy": "autograd.profiler",
     "autograd.profiler_util": "_profiler_events",
     "jit.annotations": "_jit_internal",
     "_functorch.apis": "func",

@@ -64,6 +64,7 @@ _OPERATORS: dict[str, tuple[str, Callable]] = {
     "_pin_memory": ("(Tensor self, Device? device=None) -> Tensor", lambda self, device=None: self.pin_memory()),
     "_sparse_addmm": ("(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", _sparse_addmm),
     "_sparse_mm_reduce_impl": ("(Tensor self, Tensor other, str reduce) -> (Tensor, Tensor)", _sparse_mm_reduce),
+    "detach_": ("(Tensor(a!) self) -> Tensor(a!)", lambda self: self.detach_()),
     "slice_copy.Tensor": ("(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor", _slice_copy),
     "sym_constrain_range_for_size": ("(Scalar size, *, int? min=None, int? max=None) -> ()", _constrain),
     "sym_size.int": ("(Tensor self, int dim) -> int", lambda self, dim: self.size(dim)),

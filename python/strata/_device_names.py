@@ -137,7 +137,7 @@ class DeviceModule(type(sys)):
     def __dir__(self) -> list[str]:
         from strata._device_functions import of
 
-        return sorted({"amp", *(of(self._name) if is_offered(self._name) else _device_words.answers())})
+        return sorted({"amp", *_device_words.parts(), *(of(self._name) if is_offered(self._name) else _device_words.answers())})
 
 
 def namespace(name: str) -> DeviceModule | Callable:

@@ -128,7 +128,7 @@ _given: dict[tuple[str, str], Any] = {}
 def answers() -> list[str]:
     """The names that `answer` knows."""
     words = _load()
-    return [*words["answers"], *words["silent"], *words["raising"], *words["same"]]
+    return [*words["answers"], *words["silent"], *words["raising"], *words["same"], *words.get("values", ())]
 
 
 def answer(device: str, name: str) -> Any:

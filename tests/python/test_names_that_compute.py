@@ -112,6 +112,8 @@ def test_operators_that_others_say():
             wrong()
     assert not hasattr(aten, "_nothing_of_the_kind") and not hasattr(aten, "_foreach_nothing")
     y = strata.ones(3, requires_grad=True)
+    z = y * 2
+    assert aten.detach_.default(z) is z and not z.requires_grad
     aten.slice_copy.Tensor(y, 0, 0, 2).sum().backward()  # they differentiate by their parts
     assert y.grad.tolist() == [1, 1, 0]
     dense = strata.randn(2, 2)

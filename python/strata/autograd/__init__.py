@@ -302,6 +302,6 @@ __getattr__, __dir__ = _lazy.of(
         "graph": "GradientEdge",
         "gradcheck": "gradgradcheck GradcheckError",
     },
-    "anomaly_mode forward_ad function functional graph profiler variable",
+    "anomaly_mode forward_ad function functional graph profiler profiler_legacy variable",
 )
 sys.modules[__name__].__class__ = _Package
