@@ -124,8 +124,9 @@ class DeviceModule(type(sys)):
         try:
             if attribute.startswith("_"):
                 raise KeyError(attribute)
-            if attribute in _device_words.parts():
-                return _device_words.part(self._name, attribute)
+            parts = _lazy.load("strata._device_parts")
+            if attribute in parts.parts():
+                return parts.part(self._name, attribute)
             if not is_offered(self._name):
                 return _device_words.answer(self._name, attribute)
             from strata._device_functions import of
@@ -137,13 +138,13 @@ class DeviceModule(type(sys)):
     def __dir__(self) -> list[str]:
         from strata._device_functions import of
 
-        return sorted({"amp", *_device_words.parts(), *(of(self._name) if is_offered(self._name) else _device_words.answers())})
+        return sorted({"amp", *_lazy.load("strata._device_parts").parts(), *(of(self._name) if is_offered(self._name) else _device_words.answers())})
 
 
 def namespace(name: str) -> DeviceModule | Callable:
     """`strata.<name>` of a plugin's device, or a function that names a device. KeyError where no plugin offers one of that name."""
     if name.endswith("_dtype") and "_autocast_" in name:
-        return _device_words.older(name)
+        return _lazy.load("strata._device_parts").older(name)
     if name.startswith("_") or not is_offered(name):
         raise KeyError(name)
     return _module(name)
