@@ -191,8 +191,8 @@ def histogramdd(
     points = input.detach().reshape(-1, dims)
     ends = None if range is None else [float(v) for v in range]
     edges = [_edges(points[:, d], b, ends and ends[2 * d : 2 * d + 2], d) for d, b in enumerate(bins)]
-    place = strata.zeros(points.shape[0], dtype=strata.int64)
-    inside = strata.ones(points.shape[0], dtype=strata.bool)
+    place = points.new_zeros(points.shape[0], dtype=strata.int64)
+    inside = points.new_ones(points.shape[0], dtype=strata.bool)
     shape = [e.numel() - 1 for e in edges]
     for d, edge in enumerate(edges):
         column = points[:, d].contiguous()
@@ -203,7 +203,7 @@ def histogramdd(
     weights = input.new_ones([]).expand(place.shape) if weight is None else weight.detach().reshape(-1)
     total = strata.Size(shape).numel()
     place = strata.where(inside, place, total)  # beside the others
-    hist = strata.zeros(total + 1, dtype=input.dtype).index_add(0, place, weights)[:total].reshape(shape)
+    hist = points.new_zeros(total + 1).index_add(0, place, weights)[:total].reshape(shape)
     if density:
         hist = hist / hist.sum()
         for d, edge in enumerate(edges):
@@ -253,4 +253,4 @@ def _edges(column: Tensor, bins: int | Tensor, ends: list[float] | None, dim: in
         )
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return strata.linspace(low, high, bins + 1, dtype=column.dtype)
+    return strata.linspace(low, high, bins + 1, dtype=column.dtype, device=column.device)

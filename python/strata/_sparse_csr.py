@@ -108,7 +108,7 @@ def _convert_indices_from_csr_to_coo(
     crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
 ) -> Tensor:
     """(2, nnz): the row and the column of each value; the column and the row with transpose."""
-    rows = strata.arange(len(crow_indices) - 1).repeat_interleave(crow_indices.diff().long())
+    rows = strata.arange(len(crow_indices) - 1, device=crow_indices.device).repeat_interleave(crow_indices.diff().long())
     both = strata.stack([col_indices.long(), rows] if transpose else [rows, col_indices.long()])
     return both.int() if out_int32 else both
 

@@ -103,9 +103,9 @@ def index_select(x: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     places, order = x._indices()[dim].sort(stable=True)
     first = strata.searchsorted(places, index)
     count = strata.searchsorted(places, index, right=True) - first
-    to = strata.repeat_interleave(strata.arange(index.numel()), count)
+    to = strata.repeat_interleave(strata.arange(index.numel(), device=index.device), count)
     before = strata.cumsum(count, 0) - count
-    taken = order[first[to] + strata.arange(to.numel()) - before[to]]
+    taken = order[first[to] + strata.arange(to.numel(), device=to.device) - before[to]]
     indices = x._indices()[:, taken]
     indices[dim] = to
     return x._like(x._values().index_select(0, taken), indices, _sized(x, dim, index.numel()), False)
@@ -156,7 +156,7 @@ def expanded(x: SparseTensor, size: Sequence[int]) -> SparseTensor:
         if x.shape[dim] == n:
             continue
         if dim < x.sparse_dim():
-            x = index_select(x, dim, strata.zeros(n, dtype=strata.int64))
+            x = index_select(x, dim, strata.zeros(n, dtype=strata.int64, device=x.device))
         else:
             shape = list(x._values().shape)
             shape[dim - x.sparse_dim() + 1] = n

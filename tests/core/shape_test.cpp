@@ -282,6 +282,12 @@ TEST(Shape, Scatters) {
   check_rule(4, 0, 2,
              RULE(List<S> grad{s[0], s[1]}; List<S> index{s[2]};
                   return all(shape::embedding_backward<S>(tensor(grad), tensor(index, DType::I64), s[3]))));
+  check_rule(4, 0, 2,
+             RULE(List<S> rows{s[0], s[1]}; List<S> index{s[2]}; const auto at = tensor(index, DType::I64);
+                  return all(shape::bag_sum<S>(tensor(rows), at, at, tensor(index), s[3]))));
+  check_rule(4, 0, 2,
+             RULE(List<S> grad{s[0], s[1]}; List<S> index{s[2]}; const auto at = tensor(index, DType::I64);
+                  return all(shape::bag_sum_backward<S>(tensor(grad), at, at, tensor(index), s[3]))));
 }
 
 TEST(Shape, ViewsPutBack) {

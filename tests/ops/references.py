@@ -167,6 +167,24 @@ def embedding_sum(grad, indices, rows, padding):
     return out
 
 
+def bag_sum(rows, index, bag, factor, bags):
+    if index.shape != bag.shape:
+        return "RuntimeError"
+    if index.size and index.max() >= len(rows):
+        raise IndexError(f"index {index.max()} of {len(rows)} rows")
+    found = np.zeros((bags, rows.shape[1]), rows.dtype)
+    np.add.at(found, bag[bag >= 0], (rows[index] * factor[:, None])[bag >= 0])
+    return found
+
+
+def bag_sum_backward(grad, index, bag, factor, rows):
+    if index.size and index.max() >= rows:
+        raise IndexError(f"index {index.max()} of {rows} rows")
+    found = np.zeros((rows, grad.shape[1]), grad.dtype)
+    np.add.at(found, index[bag >= 0], (grad[bag] * factor[:, None])[bag >= 0])
+    return found
+
+
 def grid_moved(raw, size, padding, aligned):
     """Positions moved inside as the padding says, and the derivative of that."""
     low, high = (0, size - 1) if aligned else (-0.5, size - 0.5)

@@ -242,6 +242,28 @@ def embedding_sum(m):
     yield call(m.tensor(2, 2), m.integers(2, low=5, high=6), 5, -1)
 
 
+def bags(m, rows: int, columns: int, many: int, count: int, table: int):
+    at, bag = m.integers(many, high=max(table, 1)), m.integers(many, low=-1, high=max(count, 1))
+    return m.tensor(rows, columns), at, bag, m.tensor(many, low=0.5, high=2)
+
+
+@sample("bag_sum")
+def bag_sum(m):
+    if m.is_float:
+        for columns, many, count, table in ((3, 7, 4, 5), (70, 1100, 1, 9), (1, 2100, 2, 3), (4, 0, 3, 2), (0, 3, 2, 4)):
+            yield call(*bags(m, table, columns, many, count, table), count)
+        yield call(m.tensor(2, 2), m.integers(2, low=5, high=6), m.integers(2), m.tensor(2), 3)
+        yield call(m.tensor(2, 2), m.integers(2), m.integers(3), m.tensor(2), 3)
+
+
+@sample("bag_sum_backward")
+def bag_sum_backward(m):
+    if m.is_float:
+        for columns, many, count, table in ((3, 7, 4, 5), (70, 1100, 9, 1), (1, 2100, 2, 3), (4, 0, 3, 2), (0, 3, 2, 4)):
+            yield call(*bags(m, count, columns, many, count, table), table)
+        yield call(m.tensor(2, 2), m.integers(2, low=5, high=6), m.integers(2), m.tensor(2), 3)
+
+
 @sample("embedding_renorm")
 def embedding_renorm(m):
     if m.is_float:

@@ -20,9 +20,9 @@ def _make(rank: int, wanted: str) -> Callable:
         conv = getattr(strata.nn.functional, f"conv{rank}d")
         with strata.enable_grad():
             if wanted == "input":
-                x, weight = strata.zeros(tuple(given), dtype=other.dtype, requires_grad=True), other.detach()
+                x, weight = strata.zeros(tuple(given), dtype=other.dtype, device=other.device, requires_grad=True), other.detach()
             else:
-                x, weight = given.detach(), strata.zeros(tuple(other), dtype=given.dtype, requires_grad=True)
+                x, weight = given.detach(), strata.zeros(tuple(other), dtype=given.dtype, device=given.device, requires_grad=True)
             result = conv(x, weight, None, stride, padding, dilation, groups)
         return strata.autograd.grad(result, x if wanted == "input" else weight, grad_output)[0]
 

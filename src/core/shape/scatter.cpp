@@ -160,14 +160,47 @@ Prepared<S> embedding_backward(const Geometry<S>& grad, const Geometry<S>& indic
   return r;
 }
 
-#define STRATA_RULES(S)                                                                                 \
-  template Prepared<S> index_add(const Geometry<S>&, int64_t, const Geometry<S>&, const Geometry<S>&);  \
-  template Prepared<S> index_copy(const Geometry<S>&, int64_t, const Geometry<S>&, const Geometry<S>&); \
-  template Prepared<S> index_fill(const Geometry<S>&, int64_t, const Geometry<S>&);                     \
-  template Prepared<S> scatter(const Geometry<S>&, int64_t, const Geometry<S>&, const Geometry<S>&);    \
-  template Prepared<S> scatter_value(const Geometry<S>&, int64_t, const Geometry<S>&);                  \
-  template Prepared<S> put(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&);                 \
-  template Prepared<S> embedding_backward(const Geometry<S>&, const Geometry<S>&, const S&);
+namespace {
+template <class S>
+Prepared<S> bags(const char* op, const Geometry<S>& rows, const Geometry<S>& index, const Geometry<S>& bag,
+                 const Geometry<S>& factor, const S& count, const S& table) {
+  STRATA_CHECK(is_index(index.dtype) && is_index(bag.dtype), op, ": expected index and bag of int64 or int32, got ",
+               index.dtype, " and ", bag.dtype);
+  STRATA_CHECK(rows.dim() == 2 && index.dim() == 1 && index.sizes == bag.sizes && index.sizes == factor.sizes, op,
+               ": expected rows (n, columns) and an index, a bag and a factor for each position, got ", rows.sizes,
+               ", ", index.sizes, ", ", bag.sizes, " and ", factor.sizes);
+  Prepared<S> r({count, rows.sizes[1]}, rows.dtype);
+  for (const char* name : {"v", "b", "i"}) r.place(name, 0);
+  r.size = table;
+  return r;
+}
+}  // namespace
+
+template <class S>
+Prepared<S> bag_sum(const Geometry<S>& self, const Geometry<S>& index, const Geometry<S>& bag,
+                    const Geometry<S>& factor, const S& bags) {
+  STRATA_CHECK(self.dim() > 0, "_bag_sum: expected rows (n, columns), got a tensor of no dims");
+  return shape::bags<S>("_bag_sum", self, index, bag, factor, bags, self.sizes[0]);
+}
+
+template <class S>
+Prepared<S> bag_sum_backward(const Geometry<S>& grad, const Geometry<S>& index, const Geometry<S>& bag,
+                             const Geometry<S>& factor, const S& rows) {
+  return bags<S>("_bag_sum_backward", grad, index, bag, factor, rows, rows);
+}
+
+#define STRATA_RULES(S)                                                                                        \
+  template Prepared<S> index_add(const Geometry<S>&, int64_t, const Geometry<S>&, const Geometry<S>&);         \
+  template Prepared<S> index_copy(const Geometry<S>&, int64_t, const Geometry<S>&, const Geometry<S>&);        \
+  template Prepared<S> index_fill(const Geometry<S>&, int64_t, const Geometry<S>&);                            \
+  template Prepared<S> scatter(const Geometry<S>&, int64_t, const Geometry<S>&, const Geometry<S>&);           \
+  template Prepared<S> scatter_value(const Geometry<S>&, int64_t, const Geometry<S>&);                         \
+  template Prepared<S> put(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&);                        \
+  template Prepared<S> embedding_backward(const Geometry<S>&, const Geometry<S>&, const S&);                   \
+  template Prepared<S> bag_sum(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&, const Geometry<S>&, \
+                               const S&);                                                                      \
+  template Prepared<S> bag_sum_backward(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&,            \
+                                        const Geometry<S>&, const S&);
 STRATA_RULES(int64_t)
 STRATA_RULES(SymInt)
 #undef STRATA_RULES

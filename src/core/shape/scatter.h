@@ -22,5 +22,12 @@ Prepared<S> put(const Geometry<S>& self, const Geometry<S>& index, const Geometr
 // Rows n of the result, positions i of the indices, in one line, whose dims lead those of grad.
 template <class S>
 Prepared<S> embedding_backward(const Geometry<S>& grad, const Geometry<S>& indices, const S& num_weights);
+// Rows b of the result are sums of rows v of self at positions i; and the other way round.
+template <class S>
+Prepared<S> bag_sum(const Geometry<S>& self, const Geometry<S>& index, const Geometry<S>& bag,
+                    const Geometry<S>& factor, const S& bags);
+template <class S>
+Prepared<S> bag_sum_backward(const Geometry<S>& grad, const Geometry<S>& index, const Geometry<S>& bag,
+                             const Geometry<S>& factor, const S& rows);
 
 }  // namespace strata::shape

@@ -26,10 +26,15 @@ class SpaceNest : Builder::Operands {
     nest_.text = desc.text;
     nest_.dtype = dtype;
     scatters_ = into_of(desc) != NestStore::None;
+    // An operand that a scatter reads at places of its own says of no dim but the plain group that it is run over.
+    std::vector<const SpacePattern*> walked, others;
     for (const SpacePattern& p : scatters_ ? inputs_ : outputs_)
-      for (const SpaceDim& d : p.dims) add_dim(d, true);
-    for (const SpacePattern& p : scatters_ ? outputs_ : inputs_)
-      for (const SpaceDim& d : p.dims) add_dim(d, scatters_ && d.name == kPlain);
+      (scatters_ && is_placed(desc, p.name) ? others : walked).push_back(&p);
+    for (const SpacePattern& p : scatters_ ? outputs_ : inputs_) others.push_back(&p);
+    for (const SpacePattern* p : walked)
+      for (const SpaceDim& d : p->dims) add_dim(d, true);
+    for (const SpacePattern* p : others)
+      for (const SpaceDim& d : p->dims) add_dim(d, scatters_ && d.name == kPlain);
     for (const SpaceDim& d : dims_named(desc.over)) {
       if (ranges_.count(d.name) && (scatters_ || iterated_[d.name]))
         builder_.fail(nullptr, "reduced dim '" + d.name + "' is one of " + (scatters_ ? "an operand" : "an output"));

@@ -16,14 +16,13 @@
 //     negative, or, in a sequence, -1 where nothing is larger than -inf (or the least integer). Of inside(x[...])
 //     without a value what is outside is absent.
 //   - sum_products(a, b) runs over the same dims, by fma in chains of 1,024: pass/contraction.h.
-//   - A text whose last line is sum_into(result[...], e), prod_into, max_into, min_into or put_into scatters: it runs
-//   over
-//     the dims of the inputs, those that it is `over`, and the plain group, and e changes what stands at that place of
-//     the result, which begins as the caller left it. Of inside(result[...]) what is outside is left out, as where a
-//     third argument, a condition, is false. Contributions to one place come in the order of the loops: the plain
-//     group's dims do not matter to it, the others run as the inputs name them, the last fastest. Sums and products of
-//     floats form chains of 1,024, whose results are added (multiplied) in order, unless the description says
-//     `sequence`.
+//   - A text whose last line is sum_into(result[...], e), prod_into, max_into, min_into or put_into scatters: it
+//     runs over the dims of the inputs that it reads at their own place, those that it is `over`, and the plain group,
+//     and e changes what stands at that place of the result, which begins as the caller left it. Of inside(result[...])
+//     what is outside is left out, as where a third argument, a condition, is false. Contributions to one place come in
+//     the order of the loops: the plain group's dims do not matter to it, the others run as the inputs name them, the
+//     last fastest. Sums and products of floats form chains of 1,024, whose results are added (multiplied) in order,
+//     unless the description says `sequence`.
 //   - repeat, recurrence, scan: values handed from turn to turn (pass/carry_text.h).
 #pragma once
 #include "lower/ir/nest.h"

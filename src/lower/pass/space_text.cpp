@@ -46,4 +46,16 @@ NestStore::Into into_of(const KernelDesc& desc) {
   return lines.empty() ? NestStore::None : into_of(*lines.back().value);
 }
 
+namespace {
+bool places(const Expr& e, const std::string& operand) {
+  return (e.kind == Expr::Index && e.name == operand) ||
+         std::any_of(e.args.begin(), e.args.end(), [&](const auto& arg) { return places(*arg, operand); });
+}
+}  // namespace
+
+bool is_placed(const KernelDesc& desc, const std::string& operand) {
+  const std::vector<Statement> lines = parse_statements(desc.text, desc.name);
+  return std::any_of(lines.begin(), lines.end(), [&](const Statement& s) { return places(*s.value, operand); });
+}
+
 }  // namespace strata::lower

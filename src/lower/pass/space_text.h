@@ -28,4 +28,7 @@ std::vector<SpacePattern> patterns_named(const std::string& list);  // "self[p..
 NestStore::Into into_of(const Expr& e);
 NestStore::Into into_of(const KernelDesc& desc);
 
+// Whether the text says where it reads an operand: name[...].
+bool is_placed(const KernelDesc& desc, const std::string& operand);
+
 }  // namespace strata::lower

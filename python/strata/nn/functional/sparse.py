@@ -78,31 +78,39 @@ def embedding_bag(
         per_sample_weights = None if per_sample_weights is None else per_sample_weights[: int(offsets[-1])]
     if input.dim() == 2:
         bags, each = input.shape
-        bag = strata.arange(bags).repeat_interleave(each)
+        bag = strata.arange(bags, device=input.device).repeat_interleave(each)
     else:
         bags = offsets.numel() - include_last_offset
-        marks = strata.zeros(input.numel() + 1, dtype=strata.int64)
-        bag = marks.index_add(0, offsets[:bags].long(), strata.ones(bags, dtype=strata.int64)).cumsum(0)[:-1] - 1
+        marks = input.new_zeros(input.numel() + 1, dtype=strata.int64)
+        bag = marks.index_add(0, offsets[:bags].long(), marks.new_ones(bags)).cumsum(0)[:-1] - 1
     index = input.reshape(-1).long()
-    rows = embedding(index, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
-    if per_sample_weights is not None:
-        factors = per_sample_weights.reshape(-1, 1)
     if padding_idx is not None:
-        kept = (index != padding_idx % weight.size(0)).nonzero()[:, 0]
-        rows, bag = rows[kept], bag[kept]
-        if per_sample_weights is not None:
-            factors = factors[kept]
+        bag = strata.where(index == padding_idx % weight.size(0), -1, bag)
+    narrow = weight.dtype in (strata.float16, strata.bfloat16)
+    if mode == "max" or scale_grad_by_freq or (sparse and weight.requires_grad) or (mode == "mean" and narrow):
+        total = _bags_of_rows(embedding(index, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse), bag, bags, per_sample_weights, mode)
+    else:
+        if max_norm is not None:
+            _limit_rows_(weight.detach(), index, max_norm, norm_type)
+        factors = weight.new_ones([]).expand(index.shape) if per_sample_weights is None else per_sample_weights.reshape(-1)
+        total = strata.ops.strata._bag_sum(weight, index, bag, factors, bags)
+    if mode == "mean":
+        counts = bag.new_zeros(bags + 1).index_add(0, bag + 1, strata.ones_like(bag))[1:]
+        total = total / counts.clamp(min=1)[:, None].to(total.dtype)
+    return total.to(weight.dtype)
+
+
+def _bags_of_rows(rows: Tensor, bag: Tensor, bags: int, factors: Tensor | None, mode: str) -> Tensor:
+    """Maxima, or sums in float32 at least, of rows that are stored one by one. bag: -1 for those that do not count."""
+    kept = (bag >= 0).nonzero()[:, 0]
+    rows, bag = rows[kept], bag[kept]
     if mode == "max":
         found = rows.new_zeros([bags, rows.size(1)])
         return found.scatter_reduce(0, bag[:, None].expand_as(rows), rows, "amax", include_self=False)
     wide = rows.float() if rows.dtype in (strata.float16, strata.bfloat16) else rows
-    if per_sample_weights is not None:
-        wide = wide * factors
-    total = wide.new_zeros([bags, rows.size(1)]).index_add(0, bag, wide)
-    if mode == "mean":
-        counts = strata.zeros(bags, dtype=strata.int64).index_add(0, bag, strata.ones_like(bag))
-        total = total / counts.clamp(min=1)[:, None].to(total.dtype)
-    return total.to(rows.dtype)
+    if factors is not None:
+        wide = wide * factors.reshape(-1, 1)[kept]
+    return wide.new_zeros([bags, rows.size(1)]).index_add(0, bag, wide)
 
 
 def _check_bags(input, weight, offsets, per_sample_weights, mode: str, scale_grad_by_freq: bool, sparse: bool) -> None:
