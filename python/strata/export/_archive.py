@@ -255,15 +255,16 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_ve
     return made
 
 
-def _held(model: Any, text: str, entries: dict[str, bytes]) -> Held:
+def _held(model: Any, text: str, entries: dict[str, bytes], weights: Any = None) -> Held:
+    """weights: the tensors by path, where they are at hand."""
     _expect(isinstance(model, dict), "a dict in models/model.json")
-    weights = _loaded(entries.get("data/weights"), "tensors in data/weights")
+    weights = _loaded(entries.get("data/weights"), "tensors in data/weights") if weights is None else weights
     _expect(isinstance(weights, dict) and all(isinstance(k, str) and isinstance(t, strata.Tensor) for k, t in weights.items()), "named tensors")
     requires, persistent = _flags(model["parameters"], "parameters"), _flags(model["buffers"], "buffers")
     same = model["same"]
     _expect(isinstance(same, dict) and all(isinstance(v, str) and v in weights for v in same.values()), "paths of tensors")
     for path, needs in requires.items():
-        if path not in same:
+        if path not in same and not isinstance(weights[path], strata.nn.Parameter):
             weights[path] = strata.nn.Parameter(weights[path], requires_grad=needs)
     for path in [*requires, *persistent, *model["constants"]]:
         _expect(path != "" and not any(c in path for c in "\"\\\n\r") and all(path.split(".")), "paths of attributes")

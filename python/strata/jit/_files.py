@@ -12,6 +12,7 @@ import strata
 from strata import _graph_file, nn
 from strata._graph import Graph
 
+from . import _sizes
 from ._module import RecursiveScriptModule, ScriptFunction, ScriptModule
 from ._trace import Read, Trace
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "save"]
 
-_FORMAT = "strata traces 1"
+_FORMAT = "strata traces 2"
 
 
 class _Tensors:
@@ -51,7 +52,8 @@ def _described(module: nn.Module, tensors: _Tensors) -> dict[str, Any]:
 
 
 def save(m: Any, f: str | os.PathLike | IO[bytes], _extra_files: dict[str, Any] | None = None) -> None:
-    """Writes a traced function or module: the graph of each form of inputs that it was called with, and its tensors.
+    """Writes a traced function or module: the graph of each form of inputs that it was called with, its tensors, and where it can
+    be exported with sizes that vary, what runs for inputs of other sizes.
 
     f: a path, or a file to write bytes to. _extra_files: texts or bytes by name, kept beside it. TypeError for other objects, and
     for arguments and results that a graph's text cannot hold.
@@ -73,7 +75,7 @@ def save(m: Any, f: str | os.PathLike | IO[bytes], _extra_files: dict[str, Any] 
                     texts.append(file.read())
                 captured = {name: tensors.number(t) for name, t in graph.captured.items()}
                 graphs.append({"form": form, "reads": graph.reads, "captured": captured})
-            held["traces"][method] = {"name": trace.name, "graphs": graphs}
+            held["traces"][method] = {"name": trace.name, "graphs": graphs, "program": _program_of(trace, tensors)}
     if isinstance(m, ScriptModule):
         held["module"] = _described(m, tensors)
     held["learned"] = [t.requires_grad for t in tensors.tensors]
@@ -86,6 +88,15 @@ def save(m: Any, f: str | os.PathLike | IO[bytes], _extra_files: dict[str, Any] 
             archive.writestr(f"graph {i}", text)
         for name, content in (_extra_files or {}).items():
             archive.writestr(f"extra/{name}", content)
+
+
+def _program_of(trace: Trace, tensors: _Tensors) -> dict[str, Any] | None:
+    """What there is for inputs of other sizes."""
+    program = _sizes.program(trace)
+    try:
+        return program and _sizes.described(program, tensors.number)
+    except TypeError:  # a form of arguments or results that has no text there
+        return None
 
 
 def _tuples(value: Any) -> Any:
@@ -105,7 +116,8 @@ def _module(described: dict[str, Any], tensors: list[strata.Tensor]) -> Recursiv
 
 
 def load(f: str | os.PathLike | IO[bytes], map_location: Any = None, _extra_files: dict[str, Any] | None = None) -> Any:
-    """What jit.save wrote: it runs with the same bits, for inputs of the forms that were traced, without the Python program.
+    """What jit.save wrote: it runs with the same bits without the Python program, for inputs of the forms that were traced, and of
+    other sizes where the file has a program for them.
 
     _extra_files: its names get what was saved under them. Nothing in the file is run but the operators that its texts name.
     RuntimeError where the file is damaged or is none of jit.save's, FileNotFoundError where there is none.
@@ -149,6 +161,8 @@ def _loaded(held: dict[str, Any], contents: dict[str, bytes]) -> Any:
                 graph.reads = [Read(*read) for read in one["reads"]]
                 trace.add(graph, _tuples(one["form"]))
                 count += 1
+            if saved["program"] is not None:
+                trace.program = _sizes.restored(saved["program"], tensors)
     if module is None:
         return ScriptFunction(traces[""])
     module._traces = traces

@@ -172,6 +172,8 @@ class Trace:
         self.f, self.name = f, name
         self.graphs: list[Any] = []  # each with its reads
         self.modes: list[tuple[strata.nn.Module, bool]] = []
+        self.example: tuple[tuple, dict] | None = None  # the first arguments, their tensors without values
+        self.program: Any = None  # after loading: the function for inputs of other sizes, where the file has one (_sizes.py)
         self._by_form: dict[Any, Callable] = {}
         self._lock = allocate_lock()
 
@@ -184,6 +186,7 @@ class Trace:
         """Traces the function with such arguments."""
         graph = _Captured(self.f, args, kwargs)
         self.modes = _let_go_of_modes(graph)  # the trace keeps them, whatever modules are set to
+        self.example = tree_map(_without_values, (args, kwargs))
         self.add(graph, form_of(args, kwargs))
 
     def _capture_again(self, args: tuple, kwargs: dict[str, Any]) -> None:
@@ -254,13 +257,20 @@ class Trace:
 
     def _not_seen(self, form: Any, args: tuple, kwargs: dict[str, Any]) -> None:
         """Traces the function for one more form of arguments, where there is a function."""
+        if self.f is None and self.program is not None:
+            self.f = self.program.module()
         if self.f is None:
             known = "; ".join(map(form_text, self._by_form))
             raise ValueError(
                 f"{self.name}: the loaded trace takes ({known}), got ({form_text(form)}). Before it is saved, call the traced module once with "
                 "such inputs: save keeps the graph of each form"
             )
-        self._capture_again(args, kwargs)
+        try:
+            self._capture_again(args, kwargs)
+        except ValueError as error:
+            if self.program is None:
+                raise
+            raise ValueError(f"{self.name}: the loaded trace does not take ({form_text(form)}): {error}") from None
 
     def code(self) -> str:
         """The example's graph as Python code."""
@@ -303,6 +313,10 @@ class _Unchanged:
                     t.copy_(copy)
         if any(p._version != version for p, version in self.parameters) and exception[0] is None:
             raise NotImplementedError(f"{self.name}: it writes its parameters, so that it cannot be traced anew for other inputs; trace it with those")
+
+
+def _without_values(leaf: Any) -> Any:
+    return leaf.detach().to("meta").requires_grad_(leaf.requires_grad) if isinstance(leaf, strata.Tensor) else leaf
 
 
 def _copied(leaf: Any) -> Any:
