@@ -114,6 +114,7 @@ class DeviceModule(type(sys)):
     def __init__(self, name: str, doc: str) -> None:
         super().__init__(name, doc)
         self._name = name.rpartition(".")[2]
+        self.__path__: list[str] = []  # its parts are found by _absent.py
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute == "amp":

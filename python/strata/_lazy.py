@@ -82,11 +82,23 @@ def of(
     return get, names
 
 
+class _Made:
+    """Loads what was made while it was looked for."""
+
+    @staticmethod
+    def create_module(spec: Any) -> Any:
+        return sys.modules[spec.name]
+
+    @staticmethod
+    def exec_module(module: Any) -> None:
+        pass
+
+
 def made(name: str, doc: str, kind: type | None = None) -> Any:
     """A module that no file holds, with the spec by which importlib knows it; the one that is there already, where there is one."""
     if name not in sys.modules:
         module = (kind or type(sys))(name, doc)
-        module.__spec__ = type(sys.__spec__)(name, None)
+        module.__spec__ = type(sys.__spec__)(name, _Made)
         sys.modules[name] = module
     return sys.modules[name]
 

@@ -78,6 +78,33 @@ def test_names_of_devices_that_are_not_here():
     assert done.returncode == 0, done.stderr
 
 
+def test_autocast_for_devices_that_are_not_here():
+    done = run(
+        "import strata, warnings\n"
+        "from strata import _device_words\n"
+        "warnings.simplefilter('ignore')\n"
+        "for name in _device_words.device_names():\n"
+        "    for _ in range(2):\n"
+        "        with strata.autocast(name), strata.autocast(name, enabled=False):\n"
+        "            assert (strata.ones(2, 2) @ strata.ones(2, 2)).dtype is strata.float32\n"
+        "        assert not strata.is_autocast_enabled(name) and not strata.amp.is_autocast_available(name)\n"
+        "        strata.device(name)  # known by name from now on\n"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_modules_of_devices():
+    done = run(
+        "import strata\n"
+        "from strata import _device_words\n"
+        "strata.as_torch()\n"
+        "name = _device_words.device_names()[0]\n"
+        "exec(f'import torch.{name}.amp; from torch.{name}.amp import GradScaler, autocast; import torch.{name}.nvtx')\n"
+        "assert GradScaler is getattr(strata, name).amp.GradScaler\n"
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_kernels_for_devices_that_are_not_here():
     done = run(
         "import strata\n"

@@ -14,10 +14,12 @@ int device_type_of(PyObject* o) {
 }
 
 bool is_device_type(PyObject* name) {
-  const auto wanted = to_Str(name);
-  for (int i = 0; i < kMaxDeviceTypes; ++i)
-    if (!device_type_name(i).empty() && wanted == device_type_name(i)) return true;
-  return false;
+  const std::string wanted(to_Str(name));
+  try {
+    return device_type_name(parse_device(wanted).type) == wanted;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 // A device that programs speak of and no plugin offers: what is asked of it has an answer.

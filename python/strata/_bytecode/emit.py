@@ -187,8 +187,9 @@ class Emitter:
             if of is root and self.tracer.region.made(of):
                 program.derive(of, getattr, (t, "_base"), "base")
             geometry = "*" + program.geometry(t, of)
-        if t.requires_grad and not t.is_leaf and self.beside:
-            # Its gradient goes through the graph, which adds it in the place that the view has among the tensor's readers.
+        if t.requires_grad and not t.is_leaf and self.beside and not self.tracer.region.made(of):
+            # Its gradient goes through the graph, which adds it in the place that the view has among the argument's readers. A view
+            # of a result hangs on that, whose hooks see what comes through it.
             self.outputs.append(t)
             geometry = f"t[{len(self.outputs) - 1}], {geometry}"
             return self.name(f"{self.text.constant(_view_of_graph)}({self.build(of)}, {geometry})")

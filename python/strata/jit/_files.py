@@ -95,7 +95,7 @@ def _program_of(trace: Trace, tensors: _Tensors) -> dict[str, Any] | None:
     program = _sizes.program(trace)
     try:
         return program and _sizes.described(program, tensors.number)
-    except TypeError:  # a form of arguments or results that has no text there
+    except (TypeError, ValueError):  # a form of arguments or results that has no text there
         return None
 
 

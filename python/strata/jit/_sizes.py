@@ -10,6 +10,8 @@ import strata
 from strata import _C, nn
 from strata.utils._pytree import tree_flatten, tree_map
 
+from ._trace import _Unchanged
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +65,8 @@ def program(trace: Trace) -> ExportedProgram | None:
     tensors = [leaf for leaf in tree_flatten(args)[0] if isinstance(leaf, strata.Tensor)]
     if not tensors or any(t.dim() == 0 for t in tensors):
         return None
+    if not _as_traced(trace, args):
+        return None
     alone = all(t.shape[0] == 1 for t in tensors)  # a size of 1 does not vary: it is broadcast
     given = tree_map(lambda leaf: _real(leaf, 2 if alone else None), args)
     module = trace.f if isinstance(trace.f, nn.Module) else _Function(trace.f)
@@ -81,6 +85,22 @@ def program(trace: Trace) -> ExportedProgram | None:
         for (m, _), training in zip(trace.modes, now, strict=True):
             m.training = training
     return None
+
+
+def _as_traced(trace: Trace, args: tuple) -> bool:
+    """Whether the function still is what was traced: numbers, hooks, parameters and submodules may be others by now."""
+    try:
+        with _Unchanged(trace.f, trace.name):
+            again = trace._captured_like(tree_map(lambda leaf: _real(leaf, None), args), {})
+    except Exception:
+        return False
+    ids = [list(map(id, _C._graph_captured(g._graph))) for g in (trace.graph, again)]
+    return ids[0] == ids[1] and _without_lines(trace.graph) == _without_lines(again)
+
+
+def _without_lines(graph: Any) -> list[str]:
+    """A graph's text without the lines of the program, which are those of the call."""
+    return [line.partition("  # ")[0] for line in _C._graph_text(graph._graph).splitlines()]
 
 
 def _exported(module: nn.Module, args: tuple, sizes: tuple) -> ExportedProgram | None:

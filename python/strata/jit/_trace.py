@@ -184,7 +184,8 @@ class Trace:
 
     def capture(self, args: tuple, kwargs: dict[str, Any]) -> None:
         """Traces the function with such arguments."""
-        graph = _Captured(self.f, args, kwargs)
+        with strata.inference_mode(False), strata.enable_grad():  # calls that need no gradient find a graph that could give one
+            graph = _Captured(self.f, args, kwargs)
         self.modes = _let_go_of_modes(graph)  # the trace keeps them, whatever modules are set to
         self.example = tree_map(_without_values, (args, kwargs))
         self.add(graph, form_of(args, kwargs))
@@ -197,14 +198,19 @@ class Trace:
                 module.training = training
             with warnings.catch_warnings(), _Unchanged(self.f, self.name):
                 warnings.simplefilter("ignore", TracerWarning)
-                given, keywords = tree_map(_copied, (args, kwargs))
-                graph = _Captured(self.f, given, keywords)
+                graph = self._captured_like(args, kwargs)
         finally:
             for (module, _), training in zip(self.modes, now):
                 module.training = training
         _let_go_of_modes(graph)
         self._same_reads(graph.reads)
         self.add(graph, form_of(args, kwargs))
+
+    def _captured_like(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A graph of such arguments, in the modes of the first one."""
+        autocast = self.graph._defaults[1]
+        with strata.inference_mode(False), strata.enable_grad(), strata.autocast("cpu", autocast or None, enabled=bool(autocast)):
+            return _Captured(self.f, *tree_map(_copied, (args, kwargs)))
 
     def add(self, graph: Any, form: Any) -> None:
         """One more graph, with its reads, for arguments of that form."""
@@ -299,17 +305,17 @@ class _Unchanged:
         held = [value for _, value in _held(f, [])]
         modules = [v for v in held if isinstance(v, strata.nn.Module)]
         self.tensors = {id(t): t for m in modules for t in m.buffers()} | {id(v): v for v in held if isinstance(v, strata.Tensor)}
-        self.parameters = [(p, p._version) for m in modules for p in m.parameters()]
+        self.parameters = [(p, p._version) for m in modules for p in m.parameters() if not p.is_inference()]
 
     def __enter__(self) -> None:
-        self.copies = [(t, t.detach().clone(), t._version) for t in self.tensors.values()]
+        self.copies = [(t, t.detach().clone(), 0 if t.is_inference() else t._version) for t in self.tensors.values()]
         self.state = strata.get_rng_state()
 
     def __exit__(self, *exception: object) -> None:
         strata.set_rng_state(self.state)
         with strata.no_grad():
             for t, copy, version in self.copies:
-                if t._version != version or not strata.equal(t, copy):  # batch norm writes its statistics without a new version
+                if (not t.is_inference() and t._version != version) or not strata.equal(t, copy):  # batch norm writes its statistics without a new version
                     t.copy_(copy)
         if any(p._version != version for p, version in self.parameters) and exception[0] is None:
             raise NotImplementedError(f"{self.name}: it writes its parameters, so that it cannot be traced anew for other inputs; trace it with those")

@@ -98,3 +98,39 @@ def test_what_values_decide_has_no_program(tmp_path):
         strata.jit.trace(lambda x: x * 2 if x.sum() > 0 else -x, strata.ones(2, 3)).save(tmp_path / "f")
     with pytest.raises(ValueError, match="save keeps the graph of each form"):
         strata.jit.load(tmp_path / "f")(strata.ones(5, 3))
+
+
+def test_python_that_is_another_by_now(tmp_path):
+    """What runs for other sizes is what was traced, or nothing."""
+    factor = [2.0]
+    module = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    for change, made in (
+        (lambda: factor.__setitem__(0, 5.0), strata.jit.trace(lambda x: x * factor[0], strata.ones(2, 4))),
+        (lambda: module.__setitem__(1, nn.Identity()), strata.jit.trace(module, strata.ones(2, 4))),
+    ):
+        change()
+        made.save(tmp_path / "f")
+        with pytest.raises(ValueError, match="save keeps the graph of each form"):
+            strata.jit.load(tmp_path / "f")(strata.ones(3, 4))
+
+
+def test_modes_of_the_first_call(tmp_path):
+    module = nn.Linear(4, 4)
+    strata.jit.trace(module, strata.randn(2, 4)).save(tmp_path / "a")
+    for first in (strata.no_grad, strata.inference_mode, lambda: strata.autocast("cpu")):
+        loaded, x = strata.jit.load(tmp_path / "a"), strata.randn(3, 4)
+        with first():
+            try:
+                loaded(x)
+            except RuntimeError as error:
+                assert "autocast was off when the graph was captured" in str(error)
+        result = loaded(x)
+        assert result.requires_grad and strata.equal(result, module(x))
+        (got,) = strata.autograd.grad(result.sum(), loaded.weight)
+        (want,) = strata.autograd.grad(module(x).sum(), module.weight)
+        assert strata.equal(got, want)
+    with strata.inference_mode():
+        assert strata.equal(strata.jit.load(tmp_path / "a")(strata.ones(5, 4)), module(strata.ones(5, 4)))
+    with strata.no_grad():
+        traced = strata.jit.trace(module, strata.randn(2, 4))
+    assert traced(strata.randn(2, 4)).requires_grad

@@ -137,6 +137,9 @@ def _check_bags(input, weight, offsets, per_sample_weights, mode: str, scale_gra
             raise RuntimeError(
                 f"expected per_sample_weights of the dtype of weight, {weight.dtype}, got {per_sample_weights.dtype}"
             )
+    for name, t in (("input", input), ("offsets", offsets)):
+        if t is not None and t.dtype not in (strata.int32, strata.int64):
+            raise RuntimeError(f"embedding_bag: expected {name} of int32 or int64, got {t.dtype}")
     if input.dim() == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated as a mini-batch")
