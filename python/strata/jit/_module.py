@@ -136,6 +136,13 @@ class RecursiveScriptModule(ScriptModule):
         self.original_name = name
         self._traces = {}
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        for held in (own.get("_parameters"), own.get("_buffers")):
+            if held and held.get(name, value) is not value:
+                raise RuntimeError(f"{self.original_name}.{name}: a loaded trace runs with the tensors that it has; write into this one (copy_), or load_state_dict()")
+        super().__setattr__(name, value)
+
 
 def _nest(example_inputs: Any) -> tuple:
     if isinstance(example_inputs, (strata.Tensor, dict)):

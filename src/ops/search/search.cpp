@@ -208,29 +208,42 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   return out;
 }
 
-Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
-  formulas::check_histc(self, bins);
-  const Tensor x = as_contiguous(as_dtype(self, DType::F64));
-  const double* at = x.data<double>();
+namespace {
+// Places are computed in the elements' own type, as PyTorch does: 0.7f of ten bins from 0 to 1 is in the eighth.
+template <class T>
+Tensor counted(const Tensor& x, int64_t bins, double least, double most) {
+  const T* at = x.data<T>();
   const int64_t n = x.numel();
-  double least = min.to_double(), most = max.to_double();
   if (least == most && n > 0) {
-    least = most = at[0];
+    T smallest = at[0], largest = at[0];
     for (int64_t i = 0; i < n; ++i) {  // NaN stays and is refused
-      least = at[i] < least || at[i] != at[i] ? at[i] : least;
-      most = at[i] > most || at[i] != at[i] ? at[i] : most;
+      smallest = at[i] < smallest || at[i] != at[i] ? at[i] : smallest;
+      largest = at[i] > largest || at[i] != at[i] ? at[i] : largest;
     }
+    least = double(smallest);
+    most = double(largest);
   }
-  const auto [low, high] = formulas::histc_range(least, most);
-  const Tensor wide = new_tensor(self, {bins}, DType::F64);
+  const auto [from, to] = formulas::histc_range(least, most);
+  const T low = T(from), high = T(to), span = high - low, count = T(bins);
+  const Tensor wide = new_tensor(x, {bins}, DType::F64);
   fill_values(wide, Scalar(0));
   double* counts = wide.data<double>();
   for (int64_t i = 0; i < n; ++i) {
     if (!(at[i] >= low && at[i] <= high)) continue;
-    const double place = (at[i] - low) / (high - low) * double(bins);  // NaN where the range overflows
-    counts[place < double(bins) ? int64_t(place) : bins - 1] += 1;
+    const T place = (at[i] - low) * count / span;  // NaN where the range overflows
+    counts[place < count ? int64_t(place) : bins - 1] += 1;
   }
-  return as_dtype(wide, self.dtype());
+  return wide;
+}
+}  // namespace
+
+Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
+  formulas::check_histc(self, bins);
+  const bool narrow = self.dtype() != DType::F64;
+  const Tensor x = as_contiguous(as_dtype(self, narrow ? DType::F32 : DType::F64));
+  const Tensor made = narrow ? counted<float>(x, bins, min.to_double(), max.to_double())
+                             : counted<double>(x, bins, min.to_double(), max.to_double());
+  return as_dtype(made, self.dtype());
 }
 
 }  // namespace strata::eager

@@ -134,3 +134,13 @@ def test_modes_of_the_first_call(tmp_path):
     with strata.no_grad():
         traced = strata.jit.trace(module, strata.randn(2, 4))
     assert traced(strata.randn(2, 4)).requires_grad
+
+
+def test_tensors_of_a_loaded_trace_stay(tmp_path):
+    strata.jit.trace(nn.BatchNorm1d(4), strata.randn(3, 4)).save(tmp_path / "a")
+    loaded = strata.jit.load(tmp_path / "a")
+    for name, value in (("weight", nn.Parameter(strata.zeros(4))), ("running_mean", strata.zeros(4))):
+        with pytest.raises(RuntimeError, match=f"BatchNorm1d.{name}: a loaded trace runs with the tensors that it has"):
+            setattr(loaded, name, value)
+    loaded.weight = loaded.weight
+    loaded.note = "others are free"
