@@ -95,19 +95,6 @@ class _Elsewhere(ModuleType):
         return getattr(_lazy.load(f"strata.{PLACES[self.__name__.removeprefix('strata.')]}"), name)
 
 
-class There:
-    """Loads a module that is there under another name, or was made without a file."""
-
-    def __init__(self, module: ModuleType) -> None:
-        self._module, self._spec = module, module.__spec__
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return self._module
-
-    def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # which the import has replaced
-
-
 class _Finder:
     """Finds them when they are imported."""
 
@@ -119,7 +106,7 @@ class _Finder:
             return ModuleSpec(name, _Finder, is_package=name[7:] not in PLACES)
         home, _, part = name.rpartition(".")
         if type(sys.modules.get(home)).__name__ == "DeviceModule" and isinstance(made := getattr(sys.modules[home], part, None), ModuleType):
-            return ModuleSpec(name, There(made))
+            return made.__spec__
         return None
 
     @staticmethod

@@ -9,7 +9,6 @@ from importlib.machinery import ModuleSpec
 
 import strata
 from strata import _C
-from strata._absent import There
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +36,19 @@ def as_torch() -> None:
     _C._set_shown_package("torch")
 
 
+class _Same:
+    """Gives the module of the same name of this package."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module, self._spec = module, module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec  # which the import has replaced
+
+
 class _Finder:
     """Finds torch.x where there is strata.x, and the distribution "torch"."""
 
@@ -51,7 +63,7 @@ class _Finder:
             if error.name is not None and own.startswith(error.name):
                 return None
             raise
-        return ModuleSpec(name, There(module), is_package=hasattr(module, "__path__"))
+        return ModuleSpec(name, _Same(module), is_package=hasattr(module, "__path__"))
 
     @classmethod
     def find_distributions(cls, context: Any = None) -> Iterable[importlib.metadata.Distribution]:
