@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "routines.h"
+#include "small.h"
 #include "vendor/lapack.h"
 
 // OpenBLAS's own; a plain LAPACK has neither.
@@ -150,6 +151,10 @@ int hermitian(int dtype, int vectors, int upper, int64_t n, void* a, int64_t lda
 int cholesky(int dtype, int upper, int64_t n, void* a, int64_t lda, int32_t* info) {
   return guarded("cholesky", dtype, [&]<class T>(T*) {
     T* columns = static_cast<T*>(a);
+    if (n <= kSmall) {
+      const View<T> view{columns, 1, lda};
+      return small_cholesky(n, upper ? view.transposed() : view, info);
+    }
     potrf(upper ? 'U' : 'L', narrow(n), columns, narrow(lda), info);
     accept(*info);
     // LAPACK stops at a NaN, OpenBLAS's own version of it goes on.
@@ -160,6 +165,11 @@ int cholesky(int dtype, int upper, int64_t n, void* a, int64_t lda, int32_t* inf
 
 int lu_factor(int dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pivots, int32_t* info) {
   return guarded("lu_factor", dtype, [&]<class T>(T*) {
+    if (m <= kSmall && n <= kSmall) {
+      const View<T> view{static_cast<T*>(a), 1, lda};
+      if (m != n) return small_lu(m, n, view, pivots, info);
+      return with_order(n, [&](auto order) { small_lu(order, order, view, pivots, info); });
+    }
     getrf(narrow(m), narrow(n), static_cast<T*>(a), narrow(lda), pivots, info);
     accept(*info);
   });
@@ -168,6 +178,11 @@ int lu_factor(int dtype, int64_t m, int64_t n, void* a, int64_t lda, int32_t* pi
 int lu_solve(int dtype, char transposed, int64_t n, int64_t columns, const void* lu, int64_t lda, const int32_t* pivots,
              void* b, int64_t ldb) {
   return guarded("lu_solve", dtype, [&]<class T>(T*) {
+    if (n <= kSmall && columns <= kFewColumns)
+      return with_order(n, [&](auto order) {
+        small_lu_solve(transposed, order, columns, View<const T>{static_cast<const T*>(lu), 1, lda}, pivots,
+                       View<T>{static_cast<T*>(b), 1, ldb});
+      });
     int info = 0;
     getrs(transposed, narrow(n), narrow(columns), static_cast<const T*>(lu), narrow(lda), pivots, static_cast<T*>(b),
           narrow(ldb), &info);
@@ -178,6 +193,13 @@ int lu_solve(int dtype, char transposed, int64_t n, int64_t columns, const void*
 int triangular(int dtype, int left, int upper, int unit, int64_t m, int64_t n, const void* a, int64_t lda, void* b,
                int64_t ldb) {
   return guarded("triangular", dtype, [&]<class T>(T*) {
+    const int64_t order = left ? m : n, columns = left ? n : m;
+    if (order <= kSmall && columns <= kFewColumns) {
+      const View<const T> factor{static_cast<const T*>(a), 1, lda};
+      const View<T> sides{static_cast<T*>(b), 1, ldb};
+      if (left) return small_substitute(upper != 0, unit != 0, false, order, columns, factor, sides);
+      return small_substitute(upper == 0, unit != 0, false, order, columns, factor.transposed(), sides.transposed());
+    }
     trsm(left ? 'L' : 'R', upper ? 'U' : 'L', unit ? 'U' : 'N', narrow(m), narrow(n), static_cast<const T*>(a),
          narrow(lda), static_cast<T*>(b), narrow(ldb));
   });

@@ -17,7 +17,7 @@ void factor_matrices(const Factors& f, const Tensor& a, const char* op) {
   const int64_t m = a.size(-2), n = a.size(-1);
   const StrataLapack& library = lapack(op);
   copy_values(f.lu, a);
-  parallel_for(0, batch_count(a.sizes()), 1, [&](int64_t begin, int64_t end) {
+  parallel_for(0, batch_count(a.sizes()), matrices_of_thread(m, n), [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b)
       lapack_done(library.lu_factor(lapack_type(a.dtype()), m, n, matrix(f.lu, b), m,
                                     static_cast<int32_t*>(vector(f.pivots, b)), f.info.data<int32_t>() + b),
@@ -44,7 +44,7 @@ void solve_factored(const Factors& f, const Tensor& x, IntArrayRef batch, int64_
   const StrataLapack& library = lapack(op);
   const int64_t n = f.lu.size(-1);
   const DimVec own = batch_sizes(f.lu.sizes());
-  parallel_for(0, x.numel() / (n * columns), 1, [&](int64_t begin, int64_t end) {
+  parallel_for(0, x.numel() / (n * columns), matrices_of_thread(n, columns), [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       const int64_t from = broadcast_index(b, batch, own);
       lapack_done(library.lu_solve(lapack_type(x.dtype()), transposed, n, columns, matrix(f.lu, from), n,

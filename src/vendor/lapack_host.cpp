@@ -1,5 +1,6 @@
 #include "vendor/lapack_host.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/checked.h"
@@ -85,6 +86,11 @@ DimVec with_vector(IntArrayRef sizes, int64_t length) {
 }
 
 int64_t batch_count(IntArrayRef sizes) { return checked_numel(batch_sizes(sizes)); }
+
+int64_t matrices_of_thread(int64_t order, int64_t columns) {
+  constexpr double products = 8192;
+  return std::max<int64_t>(1, int64_t(products / (double(order) * double(order) * double(columns))));
+}
 
 bool all_finite(const void* p, int64_t count, DType t) {
   if (is_complex(t)) count *= 2;

@@ -32,6 +32,8 @@ DimVec with_matrix(IntArrayRef sizes, int64_t rows, int64_t columns);
 DimVec batch_sizes(IntArrayRef sizes);
 DimVec with_vector(IntArrayRef sizes, int64_t length);
 int64_t batch_count(IntArrayRef sizes);
+// Matrices of this order, with columns beside them, that a thread takes at least: factors of small ones take 10 ns.
+int64_t matrices_of_thread(int64_t order, int64_t columns);
 
 // Matrix b of a batch that lies in memory without gaps.
 inline void* matrix(const Tensor& t, int64_t b) {

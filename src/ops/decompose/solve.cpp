@@ -84,7 +84,7 @@ void linalg_solve_triangular(const Tensor& x, const Tensor& a, const Tensor& b, 
   const StrataLapack& library = lapack(op);
   Tensor columns = columns_of(a);
   const int64_t m = b.size(-2), n = b.size(-1), order = a.size(-1);
-  parallel_for(0, batch_count(x.sizes()), 1, [&](int64_t begin, int64_t end) {
+  parallel_for(0, batch_count(x.sizes()), matrices_of_thread(order, left ? n : m), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       lapack_done(library.triangular(lapack_type(a.dtype()), left, upper, unitriangular, m, n,
                                      matrix(columns, broadcast_index(i, batch, own)), order, matrix(x, i), m),
@@ -189,7 +189,7 @@ void linalg_cholesky_ex(const Tensor& factor, const Tensor& info, const Tensor& 
   fill_values(info, Scalar(0));
   if (a.numel() > 0) {
     const StrataLapack& library = lapack(op);
-    parallel_for(0, batch_count(a.sizes()), 1, [&](int64_t begin, int64_t end) {
+    parallel_for(0, batch_count(a.sizes()), matrices_of_thread(n, n), [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         char* columns = static_cast<char*>(matrix(factor, b));
         lapack_done(library.cholesky(lapack_type(a.dtype()), upper, n, columns, n, info.data<int32_t>() + b), library,
