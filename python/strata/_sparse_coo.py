@@ -149,7 +149,7 @@ class SparseTensor(Tensor):
         sizes = self._sparse_size[: self.sparse_dim()]
         places, inverse = strata.unique(_flat(self._sparse_indices, sizes), sorted=True, return_inverse=True)
         shape = (places.shape[0], *self._sparse_values.shape[1:])
-        values = self._sparse_values.new_zeros(shape).index_add(0, inverse, self._sparse_values)
+        values = self._sparse_values.new_zeros(shape).index_add_(0, inverse, self._sparse_values)
         return self._like(values, _unflat(places, sizes), coalesced=True)
 
     def _coalesced_(self, coalesced: bool) -> SparseTensor:
@@ -163,7 +163,7 @@ class SparseTensor(Tensor):
         total = sizes.numel() if sizes else 1
         rest = self._sparse_values.shape[1:]
         flat = self._sparse_values.new_zeros((total, *rest))
-        found = flat.index_add(0, _flat(self._sparse_indices, sizes), self._sparse_values).reshape(self._sparse_size)
+        found = flat.index_add_(0, _flat(self._sparse_indices, sizes), self._sparse_values).reshape(self._sparse_size)
         return found if dtype is None else found.to(dtype)
 
     def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, **_: Any) -> Tensor:

@@ -36,7 +36,7 @@ class _Embedding(strata.autograd.Function):
             rows, values = rows.index_select(0, kept), values.index_select(0, kept)
         old = weight.grad
         if strata.is_grad_enabled() or strata.autograd._collects() or weight._backward_hooks or (old is not None and not old.is_sparse):
-            return weight.new_zeros(weight.shape).index_add(0, rows, values), None, None, None
+            return weight.new_zeros(weight.shape).index_add_(0, rows, values), None, None, None
         # Past the engine, which adds dense tensors only.
         made = SparseTensor.make(rows.unsqueeze(0), values.detach(), weight.shape)
         if old is not None:

@@ -6,6 +6,7 @@ import strata
 from strata import Tensor
 from strata import _sparse_places as _places
 from strata._sparse_coo import SparseTensor, _flat, at, from_dense
+from strata._sparse_products import matmul, mul_held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,33 +18,6 @@ __all__ = ["HANDLED"]
 
 def _sparse(x: Any) -> bool:
     return isinstance(x, SparseTensor)
-
-
-def matmul(a: Any, b: Any) -> Tensor:
-    """A product of which one matrix or both are sparse. Sparse times sparse is sparse, all else dense."""
-    if _sparse(a) and _sparse(b):
-        return from_dense(_left(a, b.to_dense()))
-    if _sparse(a):
-        return _left(a, b)
-    if b.dim() != 2:
-        raise NotImplementedError("matmul: a dense tensor times a sparse one of other than 2 dims; call .to_dense()")
-    if a.dim() == 1:
-        return _left(b.t(), a)
-    return _left(b.t(), a.mT).mT
-
-
-def _left(a: SparseTensor, b: Tensor) -> Tensor:
-    """A sparse matrix times a dense one, or a vector: each value times its row, added where they go."""
-    if a.dim() != 2 or a.dense_dim() or b.dim() not in (1, 2):
-        raise NotImplementedError(f"mm: expected a sparse matrix times a matrix or vector, got {a.dim()} and {b.dim()} dims")
-    if a.shape[1] != b.shape[0]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {'x'.join(map(str, b.shape))})"
-        )
-    rows, columns = a._indices()
-    values = a._values()
-    values = values if b.dim() == 1 else values.unsqueeze(1)
-    return values.new_zeros((a.shape[0], *b.shape[1:])).index_add(0, rows, values * b.index_select(0, columns))
 
 
 def addmm(input: Tensor, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -85,8 +59,7 @@ def mul(a: Any, b: Any) -> Tensor:
     if _sparse(b) and not a.shape == b.shape == size:
         raise NotImplementedError(f"mul: sparse tensors of sizes {list(a.shape)} and {list(b.shape)}; call .to_dense() on one of them")
     if _sparse(b):
-        a = a.coalesce() if a.layout is strata.sparse_coo else a
-        return a._like(a._values() * at(b, a._indices()))
+        return mul_held(a, b)
     a = a if a.shape == size else _places.expanded(a.to_sparse_coo(), size)
     # A row of indices for each sparse dim that b has; the others broadcast.
     lacks, n = a.dim() - b.dim(), a.sparse_dim()
@@ -161,7 +134,7 @@ def softmax(x: SparseTensor, dim: int, dtype: Any = None, log: bool = False) -> 
     values = x._values()
     highest = values.detach().new_full((count,), -strata.inf).scatter_reduce(0, group, values.detach(), "amax")
     shifted = values - highest.index_select(0, group)
-    total = shifted.new_zeros(count).index_add(0, group, shifted.exp()).index_select(0, group)
+    total = shifted.new_zeros(count).index_add_(0, group, shifted.exp()).index_select(0, group)
     return x._like(shifted - total.log() if log else shifted.exp() / total)
 
 
@@ -186,7 +159,7 @@ def bmm(a: Any, b: Any) -> Tensor:
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
         raise RuntimeError(f"bmm: expected (b, n, m) and (b, m, p), got {list(a.shape)} and {list(b.shape)}")
     one, row, column = a._indices()
-    found = b.new_zeros(a.shape[0] * a.shape[1], b.shape[2]).index_add(0, one * a.shape[1] + row, a._values().unsqueeze(1) * b[one, column])
+    found = b.new_zeros(a.shape[0] * a.shape[1], b.shape[2]).index_add_(0, one * a.shape[1] + row, a._values().unsqueeze(1) * b[one, column])
     return found.reshape(a.shape[0], a.shape[1], b.shape[2])
 
 
