@@ -1,7 +1,7 @@
 """Tensors of one element of a batch, which hold the whole batch: what vmap gives the function that it calls.
 
 A BatchedTensor looks like one element to programs and to autograd, whose graphs of it are its own. Operators reach it below that
-and go to its level, which calls each of them once for the whole batch where a rule says how (_batched_rules.py), and for one element
+and go to its level, which calls each of them once for the whole batch where a rule says how (_batched_rules.py, _batched_layers.py), and for one element
 after the other where none does. Outside of all levels is the batch itself, whose history autograd keeps as ever.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["BatchedTensor", "Learns", "Level", "Unfit", "current_level", "derivatives_begin", "lacks_values", "learns_outside", "without_history"]
+__all__ = ["BatchedTensor", "Learns", "Level", "Unfit", "Written", "current_level", "derivatives_begin", "lacks_values", "learns_outside", "without_history"]
 
 ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, nor deciding by "
@@ -70,6 +70,13 @@ def each(value: Any, change: Callable[[Tensor], Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(each(v, change) for v in value) if type(value) in {list, tuple} else tuple(each(v, change) for v in value)
     return value
+
+
+class Written(RuntimeError):
+    """A tensor that is the same for all elements would be written by each of them."""
+
+    def __init__(self) -> None:
+        super().__init__(WRITTEN)
 
 
 class Unfit(Exception):
@@ -159,7 +166,7 @@ class Level:
         return self._call(func, args, kwargs)
 
     def _call(self, func: Any, args: tuple, kwargs: dict) -> Any:
-        from strata import _batched_rules
+        from strata import _batched_layers
 
         mine = [t for t in _leveled(args, kwargs) if t.level is self]
         args = tuple(each(a, self.shared) for a in args)
@@ -169,7 +176,7 @@ class Level:
             return self._written(func, mine, each(func(*args, **kwargs), lambda t: self.wrap(t, False)))
         if draws(func):
             raise RuntimeError(DRAWN)
-        rule = _batched_rules.rule_of(func)
+        rule = _batched_layers.rule_of(func)
         made = NotImplemented if rule is None else rule(self, func, args, kwargs)
         if made is NotImplemented:
             return self._written(func, mine, self.one_by_one(func, args, kwargs))

@@ -31,9 +31,13 @@ def _names(text: str) -> list[str]:
     return [name if "::" in name else f"aten::{name}" for name in text.split()]
 
 
+def _put(text: str, rule: Rule) -> None:
+    _RULES.update(dict.fromkeys(_names(text), rule))
+
+
 def _rule(text: str) -> Callable[[Rule], Rule]:
     def put(rule: Rule) -> Rule:
-        _RULES.update(dict.fromkeys(_names(text), rule))
+        _put(text, rule)
         return rule
 
     return put
@@ -90,10 +94,11 @@ def _elementwise(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
     return func(*(each(a, change) for a in args), **{name: each(a, change) for name, a in kwargs.items()})
 
 
-_RULES.update(dict.fromkeys(_names(
+_put(
     "celu gelu gelu_backward nan_to_num pow.Tensor_Scalar float_power.Tensor_Scalar float_power.Tensor_Tensor igamma igammac polygamma "
-    "nextafter isclose copy_ native_dropout_backward"
-), _elementwise))  # fmt: skip
+    "nextafter isclose copy_ native_dropout_backward",
+    _elementwise,
+)
 
 
 # ---- what keeps to the last dims, of which an element needs so many
@@ -113,7 +118,7 @@ for _dims, _text in {
     "_linalg_eigvals linalg_lu_factor_ex cholesky_inverse linalg_matrix_exp geqrf",
     3: "pixel_shuffle pixel_unshuffle",
 }.items():
-    _RULES.update(dict.fromkeys(_names(_text), _inner(_dims)))
+    _put(_text, _inner(_dims))
 
 
 @_rule("constant_pad_nd")
@@ -246,7 +251,7 @@ for _text, _made in {
     "unsqueeze": _along("dim", new=True),
     "diag_embed": _along("dim1", "dim2", new=True),
 }.items():
-    _RULES.update(dict.fromkeys(_names(_text), _made))
+    _put(_text, _made)
 
 
 @_rule("permute")
@@ -401,7 +406,7 @@ def _images(dims: int) -> Rule:
 
 
 for _dims, _text in _IMAGES.items():
-    _RULES.update(dict.fromkeys(_names(_text), _images(_dims)))
+    _put(_text, _images(_dims))
 
 
 @_rule("convolution")

@@ -6,7 +6,7 @@ import functools
 
 import strata
 from strata import _C, Tensor, _capture
-from strata._batched import DRAWN, WRITTEN, BatchedTensor, Learns, Level, Unfit, current_level, lacks_values
+from strata._batched import DRAWN, WRITTEN, BatchedTensor, Learns, Level, Unfit, Written, current_level, lacks_values
 from strata._vmap_later import held_of, next_number, share_leaves, with_history
 from strata.utils._pytree import tree_flatten, tree_unflatten
 
@@ -186,6 +186,8 @@ def _at_once(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: 
             later = _with_later_history(func, leaves, dims, spec, size, kwargs, chunk)
             _raise_for_draws(drawn)
             return later
+    except Written:
+        raise
     except Exception as error:
         if untouched():
             return None
