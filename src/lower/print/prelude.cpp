@@ -97,7 +97,7 @@ typedef struct StrataKernelFile { const StrataKernelEntry* entries; i64 count; }
 // What fits in no register then lies at a page's end. Constants lie at a page's begin: where a load has an address whose
 // last 12 bits are those of a store before it, it waits for that.
 #define FRAME char frame_[64] __attribute__((aligned(4096))); __asm__ volatile("" : : "r"(frame_));
-#define FETCH(p, lines) do { for (int l_ = 0; l_ < (lines); l_++) __builtin_prefetch((p) + 64 * l_, 0, 0); } while (0)
+#define FETCH(p, lines) do { for (int l_ = 0; l_ < (lines); l_++) __builtin_prefetch((p) + 64 * l_, 0, 3); } while (0)
 #define STORE(T, p, v) do { if (stream) STREAM(T, p, v); else *(T##_u*)(p) = (v); } while (0)
 #ifdef WIDE
 #define TO_16(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7, n + 8, n + 9, n + 10, n + 11, n + 12, n + 13, n + 14, n + 15
