@@ -63,6 +63,11 @@ class SparseTensor(Tensor):
     def as_subclass(self, cls: type) -> Any:
         raise NotImplementedError("as_subclass: not provided for sparse tensors; call it on .to_dense()")
 
+    def _of_no_memory(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("a sparse tensor has no memory of its own: take that of its indices and values, or of to_dense()")
+
+    data_ptr = storage = untyped_storage = _of_no_memory
+
     # ---- what it is
     shape = property(lambda self: self._sparse_size)
     dtype = property(lambda self: self._sparse_values.dtype)

@@ -114,7 +114,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
     return ops::linalg_vector_norm(ops::sub(ops::unsqueeze(rows, -2), ops::unsqueeze(x2, -3)), Scalar(p),
                                    OptIntArrayRef(last));
   };
-  if (!unseen(x1, x2) || !x1.numel()) return to(x1);
+  if (!unseen(x1, x2) || !x1.numel() || !x2.numel()) return to(x1);
   const int64_t n = x1.size(-2), batch = x1.numel() / (n * x1.size(-1));
   return by_pieces(n, batch * x2.numel(), -2,
                    [&](int64_t begin, int64_t count) { return to(ops::narrow(x1, -2, begin, count)); });

@@ -77,3 +77,13 @@ def test_verdicts(n):
     assert L.cholesky_ex(ones).info.item() == 2
     assert L.cholesky_ex(ones * float("nan")).info.item() == 1
     assert L.inv(strata.eye(n) * float("nan")).isnan().all()
+
+
+def test_matrices_of_no_elements():
+    for kind in ("fro", "nuc"):
+        with pytest.raises(RuntimeError, match="square"):
+            L.cond(strata.ones(3, 0), kind)
+    p, lower, upper = L.lu(strata.empty(0, 3, 2), pivot=False)
+    assert p.shape == (0,) and lower.shape == (0, 3, 2) and upper.shape == (0, 2, 2)
+    one = strata.ones(1)
+    assert strata.cdist(one.expand(2**62, 1), one.expand(0, 1)).shape == (2**62, 0)

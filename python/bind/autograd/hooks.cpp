@@ -1,4 +1,5 @@
 // Hooks of tensors, their handles, and the hooks that pack what backward needs.
+#include "bind/args/convert.h"
 #include "bind/autograd/node.h"
 #include "bind/tensor/tensor.h"
 #include "bind/types/dealloc.h"
@@ -87,6 +88,7 @@ PyObject* register_tensor(PyObject*, PyObject* args) {
       if (!is_tensor(result.get()))
         raise(PyExc_TypeError,
               "hook '" + callable_source(fn.get()) + "': expected Tensor or None, got " + type_name(result.get()));
+      refuse_sparse(result.get(), "hook");
       return tensor_of(result.get());
     });
     return make_hook_handle(hook, target, erase_tensor_hook);

@@ -1,3 +1,4 @@
+#include "bind/args/convert.h"
 #include "bind/autograd/node.h"
 
 #include "structmember.h"
@@ -258,6 +259,7 @@ Grads grads_from(PyObject* result, const std::string& who) {
       return;
     }
     if (!is_tensor(o)) raise(PyExc_TypeError, who + ": expected Tensor or None (got " + type_name(o) + ")");
+    refuse_sparse(o, who.c_str());
     grads.push_back(tensor_of(o));
   };
   if (PyTuple_Check(result) || PyList_Check(result)) {

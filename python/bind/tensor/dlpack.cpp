@@ -148,7 +148,10 @@ PyObject* to_dlpack(PyObject*, PyObject* o) {
     PyErr_Format(PyExc_TypeError, "to_dlpack(): argument 'tensor' must be Tensor, not %s", Py_TYPE(o)->tp_name);
     return nullptr;
   }
-  return guarded([&] { return tensor_dlpack(o, nullptr, 0, nullptr); });
+  return guarded([&] {
+    refuse_sparse(o, "to_dlpack");
+    return tensor_dlpack(o, nullptr, 0, nullptr);
+  });
 }
 
 PyMethodDef functions[] = {

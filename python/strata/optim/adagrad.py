@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._fused import FusedOptimizer
-from .optimizer import settings
+from .optimizer import add_at, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ class Adagrad(FusedOptimizer):
         (strata.view_as_real(total) if total.is_complex() else total).fill_(group["initial_accumulator_value"])
         return state
 
-    def _update_rows(self, group: dict[str, Any], parameter: Tensor, rows: Tensor, values: Tensor) -> None:
+    def _update_places(self, group: dict[str, Any], parameter: Tensor, places: Tensor, values: Tensor) -> None:
         if group["weight_decay"]:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         state = self.state[parameter]
         state["step"] += 1
         rate = float(group["lr"]) / (1 + (float(state["step"]) - 1) * group["lr_decay"])
-        state["sum"].index_add_(0, rows, values.square())
-        deviation = state["sum"].index_select(0, rows).sqrt_().add_(group["eps"])
-        parameter.index_add_(0, rows, values / deviation, alpha=-rate)
+        add_at(state["sum"], places, values.square())
+        deviation = state["sum"][tuple(places)].sqrt_().add_(group["eps"])
+        add_at(parameter, places, values / deviation, -rate)

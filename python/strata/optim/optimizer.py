@@ -137,6 +137,14 @@ def settings(given: dict[str, Any], not_negative: str = "") -> dict[str, Any]:
     return found
 
 
+def add_at(target: Tensor, places: Tensor, values: Tensor, alpha: float = 1) -> None:
+    """Adds alpha times values to the elements, or rows, of target at places (dims, nnz)."""
+    if places.shape[0] == 1:
+        target.index_add_(0, places[0], values, alpha=alpha)
+    else:
+        target.index_put_(tuple(places), values * alpha, accumulate=True)
+
+
 def new_step(parameter: Tensor) -> Tensor:
     """A count of steps: a 0-dim tensor of scalar_dtype() on the CPU, where the numbers of a step are computed."""
     return strata.zeros((), dtype=scalar_dtype(), device="meta" if parameter.is_meta else "cpu")
@@ -335,12 +343,13 @@ class Optimizer:
         self._make_state(group, [p for p, _ in found])
         for parameter, grad in found:
             grad = grad.coalesce()
-            self._update_rows(group, parameter, grad.indices()[0], -grad.values() if group.get("maximize") else grad.values())
+            self._update_places(group, parameter, grad.indices(), -grad.values() if group.get("maximize") else grad.values())
         rest = [(p, g) for p, g in zip(params, grads, strict=True) if not g.is_sparse]
         return [p for p, _ in rest], [g for _, g in rest]
 
-    def _update_rows(self, group: dict[str, Any], parameter: Tensor, rows: Tensor, values: Tensor) -> None:
-        """Updates rows of a parameter by their gradients; the gradient of the others is 0."""
+    def _update_places(self, group: dict[str, Any], parameter: Tensor, places: Tensor, values: Tensor) -> None:
+        """Updates the elements, or rows, of a parameter that stand at places (sparse dims, nnz) by their gradients; the gradient
+        of the others is 0."""
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam instead")
 
     # ---- hooks

@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._fused import by_kind, call, rate, scaling
-from .optimizer import Optimizer, settings
+from .optimizer import Optimizer, add_at, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ class SGD(Optimizer):
             return params, [g.to_dense() if g.is_sparse else g for g in grads]
         return super()._step_sparse(group, params, grads)
 
-    def _update_rows(self, group: dict[str, Any], parameter: Tensor, rows: Tensor, values: Tensor) -> None:
+    def _update_places(self, group: dict[str, Any], parameter: Tensor, places: Tensor, values: Tensor) -> None:
         if group["weight_decay"]:
             raise RuntimeError("SGD: weight_decay is not provided for sparse gradients; set it to 0")
-        parameter.index_add_(0, rows, values, alpha=-rate(group))
+        add_at(parameter, places, values, -rate(group))
 
     def _update(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
         if group["momentum"] == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import strata
 from strata import Tensor
 
-from .optimizer import Optimizer, check_betas, check_lr
+from .optimizer import Optimizer, add_at, check_betas, check_lr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,18 +43,18 @@ class SparseAdam(Optimizer):
     def _update(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
         raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
 
-    def _update_rows(self, group: dict[str, Any], parameter: Tensor, rows: Tensor, values: Tensor) -> None:
-        if not rows.numel():
+    def _update_places(self, group: dict[str, Any], parameter: Tensor, places: Tensor, values: Tensor) -> None:
+        if not places.shape[1]:
             return
         state, (beta1, beta2) = self.state[parameter], group["betas"]
         state["step"] += 1
         moments = []
         for name, beta, new in (("exp_avg", beta1, values), ("exp_avg_sq", beta2, values.square())):
-            old = state[name].index_select(0, rows)
+            old = state[name][tuple(places)]
             change = (new - old) * (1 - beta)
-            state[name].index_add_(0, rows, change)
+            add_at(state[name], places, change)
             moments.append(change + old)
         first, second = moments
         step = int(state["step"])
         rate = float(group["lr"]) * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
-        parameter.index_add_(0, rows, first / second.sqrt().add_(group["eps"]), alpha=-rate)
+        add_at(parameter, places, first / second.sqrt().add_(group["eps"]), -rate)

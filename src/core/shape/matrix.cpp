@@ -284,7 +284,7 @@ Prepared<S> solve_triangular(const Geometry<S>& a, const Geometry<S>& b, bool le
 template <class S>
 Prepared<S> lu_factor(const Geometry<S>& a, bool pivot) {
   check_matrices(a, "linalg.lu_factor");
-  STRATA_CHECK(pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
+  STRATA_CHECK(pivot || a.numel() == S(0), "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
   if (!(a.numel() == S(0))) check_kernel_dtype(a.dtype, "lu_cpu");  // empty ones are of any dtype
   Prepared<S> r;
   add_factors(r, a);

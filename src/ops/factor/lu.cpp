@@ -46,7 +46,7 @@ std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& a, bool pivot) {
 
 std::tuple<Tensor, Tensor, Tensor> linalg_lu(const Tensor& a, bool pivot) {
   auto [lu, pivots, info] = ops::linalg_lu_factor_ex(a, pivot, false);
-  return ops::lu_unpack(lu, pivots, true, true);
+  return ops::lu_unpack(lu, pivots, true, pivot);
 }
 
 std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots, bool data, bool permutation) {

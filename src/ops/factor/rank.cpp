@@ -149,9 +149,9 @@ Tensor linalg_cond(const Tensor& self, std::string_view p) {
   STRATA_CHECK(self.dim() >= 2, "linalg.cond: The input tensor must have at least 2 dimensions, got shape ",
                self.sizes());
   STRATA_CHECK(p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: ", p);
+  check_square(self, p == "fro" ? "linalg.cond(ord=fro)" : "linalg.cond(ord=nuc)");
   if (self.numel() == 0) return condition_of_nothing(self);
   if (p == "fro") return by_inverse(self, p, "fro");
-  check_square(self, "linalg.cond(ord=nuc)");
   Tensor s = ops::linalg_svdvals(self, std::nullopt);
   DimVec last{-1};
   return ops::mul(ops::sum(s, OptIntArrayRef(last)), ops::sum(ops::reciprocal(s), OptIntArrayRef(last)));
