@@ -85,14 +85,15 @@ void run_cast(Autocast policy, int device_type, Operator& op, Dispatch d, Stack&
     }
     each_tensor(stack, [&](const Tensor& t) { return cast(t, wanted, device_type); });
   }
-  // Keys of the arguments may have changed: a copy of a leaf needs autograd as the leaf did.
-  Dispatch now = dispatch_of_stack(stack);
-  redispatch_boxed(op, {now.keys.below(Key::Autocast), d.device}, stack);
+  // Keys of the arguments may have changed: a copy of a leaf needs autograd as the leaf did. Those further inside are
+  // the call's.
+  const KeySet now = dispatch_of_stack(stack).keys.below(Key::Autocast);
+  redispatch_boxed(op, {(now - now.below(Key::InplaceOrView)) | d.keys.below(Key::InplaceOrView), d.device}, stack);
 }
 
 template <Autocast Cpu, Autocast Devices>
 void autocast_kernel(Operator& op, Dispatch d, Stack& stack) {
-  const int device_type = d.device < kMaxDeviceTypes ? d.device : 0;
+  const int device_type = d.device == kForeignDevice ? dispatch_of_stack(stack).device : d.device;
   const Autocast policy = device_type == 0 ? Cpu : Devices;
   if (policy == Autocast::Untouched) return redispatch_boxed(op, d.below(Key::Autocast), stack);
   run_cast(policy, device_type, op, d, stack);

@@ -1,5 +1,5 @@
-#include "bind/args/convert.h"
 #include "bind/autograd/node.h"
+#include "bind/args/convert.h"
 
 #include "structmember.h"
 

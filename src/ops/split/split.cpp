@@ -115,8 +115,9 @@ std::vector<Tensor> tensor_split(const Tensor& self, const Tensor& where, int64_
                "one-dimensional tensor, but got a tensor with ",
                where.dim(), " dims");
   if (where.dim() == 0) return tensor_split(self, ops::item(where).to_int(), dim);
-  Tensor flat = as_contiguous(where);
-  return tensor_split(self, IntArrayRef(flat.data<int64_t>(), size_t(flat.numel())), dim);
+  DimVec indices;  // by operators: a handler of tensors without memory is asked for them
+  for (int64_t i = 0; i < where.numel(); ++i) indices.push_back(ops::item(ops::select(where, 0, i)).to_int());
+  return tensor_split(self, indices, dim);
 }
 
 namespace {
