@@ -177,6 +177,10 @@ void Plan::place() {
   }
   for (const Operand& o : list_.results)
     if (o.block >= 0) result_[size_t(o.block)] = true;
+  for (Step& s : steps_)
+    s.leaves = std::all_of(s.operands.begin(), s.operands.begin() + s.outputs, [&](const Step::Place& o) {
+      return o.block >= 0 && result_[size_t(o.block)] && last[size_t(o.block)] == s.group;
+    });
   ends_.assign(groups_.size(), {});
   for (size_t b = 0; b < n; ++b)
     if (made_by_call_[b] && !result_[b] && !list_.elsewhere()) ends_[size_t(last[b])].push_back(int(b));

@@ -53,6 +53,7 @@ class Plan {
     bool dense = false;        // all operands lie side by side
     int64_t elements = 0;
     int outputs = 0;
+    bool leaves = false;  // all outputs are results that no later step reads
     DimVec shape;
     struct Place {
       int block;

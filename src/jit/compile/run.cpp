@@ -203,8 +203,8 @@ void Plan::run_step(const Step& s, Frame& f) const {
       ptr[i] = at(s.operands[i]);
       size[i] = itemsize(s.operands[i].dtype);
     }
-    eager::run_contiguous(s.entry->pointwise, ptr, size, s.outputs, int(count) - s.outputs, s.params.data(),
-                          s.elements);
+    eager::run_contiguous(s.entry->pointwise, ptr, size, s.outputs, int(count) - s.outputs, s.params.data(), s.elements,
+                          !s.leaves);
     return;
   }
   eager::PointwiseLoop loop(s.shape);

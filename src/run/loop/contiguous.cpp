@@ -14,12 +14,14 @@ namespace strata::eager {
 
 namespace {
 
-int64_t cache_bytes() {
-  static const int64_t bytes = [] {
-    long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return l3 > 0 ? int64_t(l3) : int64_t(32) << 20;
-  }();
-  return bytes;
+// Results up to here stay in the last level of cache. A virtual machine of few processors names all that its server
+// has, of which it gets more or less: what is read next is worth trusting it for three times what is a processor's
+// share (64 MB on two of a server with 480: sums of what was streamed take 1.3 times as long, what reads and writes
+// once 0.7).
+int64_t cached_bytes(bool read_next) {
+  constexpr int64_t kShare = int64_t{16} << 20, kUnknown = int64_t{32} << 20;
+  static const int64_t l3 = sysconf(_SC_LEVEL3_CACHE_SIZE), processors = sysconf(_SC_NPROCESSORS_ONLN);
+  return l3 > 0 ? std::min(l3, std::max<int64_t>(processors, 1) * kShare * (read_next ? 3 : 1)) : kUnknown;
 }
 
 // The last elements, fewer than a block, through buffers.
@@ -58,12 +60,12 @@ void run_span(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const
 }
 
 int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, int outputs, int inputs,
-                       const void* params, int64_t n) {
+                       const void* params, int64_t n, bool read_next) {
   int count = outputs + inputs;
   int64_t step[kMaxOperands];
   for (int i = 0; i < count; ++i) step[i] = size[i] * kBlock;
   std::atomic<int32_t> status{0};
-  const int64_t flags = STRATA_UNLIKELY(n * size[0] > cache_bytes()) ? can_stream(ptr, outputs, count) : 0;
+  const int64_t flags = STRATA_UNLIKELY(n * size[0] > cached_bytes(read_next)) ? can_stream(ptr, outputs, count) : 0;
   bool again = n % kBlock != 0 && n > kBlock;
   if (again) {
     const char* end[kMaxOperands];

@@ -10,9 +10,10 @@ constexpr int kMaxOperands = 12;
 constexpr int64_t kBlock = 16;              // elements in a block of a pointwise kernel
 constexpr int64_t kPointwiseGrain = 32768;  // elements that are worth a thread
 
-// n elements of operands that are all contiguous: outputs first; `size` holds bytes per element. Returns the status.
+// n elements of operands that are all contiguous: outputs first; `size` holds bytes per element. `read_next`: another
+// operator is likely to read the results soon. Returns the status.
 int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, int outputs, int inputs,
-                       const void* params, int64_t n);
+                       const void* params, int64_t n, bool read_next = true);
 
 // The same on this thread, of `count` operands, where `step` is 0 for an input that is a block for all elements, and
 // else size * kBlock. Whole blocks in place, since kernels take whole blocks only: the last one begins among the
