@@ -1,5 +1,6 @@
 #include "run/loop/contiguous.h"
 
+#include <immintrin.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,16 +14,6 @@
 namespace strata::eager {
 
 namespace {
-
-// Results up to here stay in the last level of cache. A virtual machine of few processors names all that its server
-// has, of which it gets more or less: what is read next is worth trusting it for three times what is a processor's
-// share (64 MB on two of a server with 480: sums of what was streamed take 1.3 times as long, what reads and writes
-// once 0.7).
-int64_t cached_bytes(bool read_next) {
-  constexpr int64_t kShare = int64_t{16} << 20, kUnknown = int64_t{32} << 20;
-  static const int64_t l3 = sysconf(_SC_LEVEL3_CACHE_SIZE), processors = sysconf(_SC_NPROCESSORS_ONLN);
-  return l3 > 0 ? std::min(l3, std::max<int64_t>(processors, 1) * kShare * (read_next ? 3 : 1)) : kUnknown;
-}
 
 // The last elements, fewer than a block, through buffers.
 [[gnu::noinline]] void run_rest(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const int64_t* step,
@@ -47,6 +38,30 @@ int64_t cached_bytes(bool read_next) {
 }
 
 }  // namespace
+
+// A virtual machine of few processors names all that its server
+// has, of which it gets more or less: what is read next is worth trusting it for three times what is a processor's
+// share (64 MB on two of a server with 480: sums of what was streamed take 1.3 times as long, what reads and writes
+// once 0.7).
+int64_t cached_bytes(bool read_next) {
+  constexpr int64_t kShare = int64_t{16} << 20, kUnknown = int64_t{32} << 20;
+  static const int64_t l3 = sysconf(_SC_LEVEL3_CACHE_SIZE), processors = sysconf(_SC_NPROCESSORS_ONLN);
+  return l3 > 0 ? std::min(l3, std::max<int64_t>(processors, 1) * kShare * (read_next ? 3 : 1)) : kUnknown;
+}
+
+void copy_streamed(char* to, const char* from, int64_t bytes) {
+  constexpr int64_t kLine = 64, kAhead = 4096;
+  const int64_t lead = std::min(bytes, -int64_t(reinterpret_cast<uintptr_t>(to)) & (kLine - 1));
+  std::memcpy(to, from, size_t(lead));
+  int64_t at = lead;
+  for (; at + kLine <= bytes; at += kLine) {
+    __builtin_prefetch(from + at + kAhead);
+    for (int64_t i = at; i < at + kLine; i += 16)
+      _mm_stream_ps(reinterpret_cast<float*>(to + i), _mm_loadu_ps(reinterpret_cast<const float*>(from + i)));
+  }
+  _mm_sfence();
+  std::memcpy(to + at, from + at, size_t(bytes - at));
+}
 
 void run_span(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const int64_t* step, int outputs, int count,
               const void* params, int64_t n, int64_t flags, bool again, int32_t* status) {

@@ -10,6 +10,13 @@ constexpr int kMaxOperands = 12;
 constexpr int64_t kBlock = 16;              // elements in a block of a pointwise kernel
 constexpr int64_t kPointwiseGrain = 32768;  // elements that are worth a thread
 
+// Bytes of a result up to which it stays in the last level of cache, where another operator is likely to read it next
+// or not; larger ones are written past the caches.
+int64_t cached_bytes(bool read_next);
+
+// Bytes that do not overlap, written past the caches.
+void copy_streamed(char* to, const char* from, int64_t bytes);
+
 // n elements of operands that are all contiguous: outputs first; `size` holds bytes per element. `read_next`: another
 // operator is likely to read the results soon. Returns the status.
 int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, int outputs, int inputs,

@@ -85,6 +85,12 @@ void copy_strided(DType src, const char* s, const DimVec& from, DType dst, char*
   int64_t inner = c.sizes[n - 1], outer = 1;
   for (size_t i = 0; i + 1 < n; ++i) outer *= c.sizes[i];
   if (outer == 1) {
+    const int64_t width = src == dst && c.src[0] == c.dst[0] && c.dst[0] == itemsize(dst) ? c.dst[0] : 0;
+    if (inner * width > cached_bytes(true)) {
+      parallel_for(0, inner * width, kPointwiseGrain * width,
+                   [&](int64_t b, int64_t e) { copy_streamed(d + b, s + b, e - b); });
+      return;
+    }
     parallel_for(0, inner, kPointwiseGrain, [&](int64_t b, int64_t e) {
       cast(s + b * c.src[n - 1], c.src[n - 1], d + b * c.dst[n - 1], c.dst[n - 1], e - b);
     });
