@@ -33,16 +33,22 @@ class _Storages:
 
     def __init__(self) -> None:
         self.keys: dict[int, str] = {}
+        self.dtypes: dict[int, strata.dtype] = {}  # as each was first named: PyTorch's reader takes that for all that follow
         self.all: list[tuple[str, _C.UntypedStorage]] = []
 
     def name(self, obj: Any) -> tuple | None:
-        """The persistent id of a storage; None for all else."""
+        """The persistent id of a storage; None for all else. RuntimeError for one that was named with another dtype."""
         if isinstance(obj, storage.TypedStorage):
-            untyped, kind, size = obj.untyped(), getattr(storage, _STORAGES[obj.dtype]), len(obj)
+            untyped, dtype, kind, size = obj.untyped(), obj.dtype, getattr(storage, _STORAGES[obj.dtype]), len(obj)
         elif isinstance(obj, _C.UntypedStorage):
-            untyped, kind, size = obj, _C.UntypedStorage, obj.nbytes()
+            untyped, dtype, kind, size = obj, strata.uint8, _C.UntypedStorage, obj.nbytes()
         else:
             return None
+        if self.dtypes.setdefault(untyped._cdata, dtype) != dtype:
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different types: expected "
+                f"{self.dtypes[untyped._cdata]}, as first met, got {dtype}; save a clone() of one of them"
+            )
         key = self.keys.get(untyped._cdata)
         if key is None:
             key = self.keys[untyped._cdata] = str(len(self.all))
@@ -50,28 +56,32 @@ class _Storages:
         return "storage", kind, key, str(untyped.device), size
 
 
-def _parts(tensor: Tensor) -> tuple:
-    """What makes the plain tensor again: a function of strata._utils and its arguments."""
+def _parts(tensor: Tensor, dtypes: dict[int, strata.dtype]) -> tuple:
+    """What makes the plain tensor again: a function of strata._utils and its arguments. dtypes: of storages that are named
+    already, by identity; a tensor that sees one of them as another dtype says so beside the storage."""
     shape, stride = tuple(tensor.shape), tensor.stride()
     if tensor.is_meta:
         return _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, shape, stride, tensor.requires_grad)
     offset, untyped, hooks = tensor.storage_offset(), tensor.untyped_storage(), OrderedDict()
-    if tensor.dtype in _STORAGES:
-        typed = storage.TypedStorage(wrap_storage=untyped, dtype=tensor.dtype)
+    named = dtypes.get(untyped._cdata, tensor.dtype if tensor.dtype in _STORAGES else strata.uint8)
+    typed = storage.TypedStorage(wrap_storage=untyped, dtype=named)
+    if named == tensor.dtype:
         return _utils._rebuild_tensor_v2, (typed, offset, shape, stride, tensor.requires_grad, hooks)
-    return _utils._rebuild_tensor_v3, (untyped, offset, shape, stride, tensor.requires_grad, hooks, tensor.dtype)
+    memory = untyped if named == strata.uint8 else typed
+    return _utils._rebuild_tensor_v3, (memory, offset, shape, stride, tensor.requires_grad, hooks, tensor.dtype)
 
 
-def reduce(obj: Any) -> Any:
+def reduce(obj: Any, dtypes: dict[int, strata.dtype]) -> Any:
     """How a .pt file holds the object, where that is not Python's own way; NotImplemented otherwise."""
     if isinstance(obj, Tensor):
         kind = type(obj)
         if isinstance(obj, strata.nn.Buffer):
             state = {"_is_buffer": True, **vars(obj)}
-            return _rebuild_from_type_v2, (_parts(obj)[0], Tensor, _parts(obj)[1], state)
+            function, args = _parts(obj, dtypes)
+            return _rebuild_from_type_v2, (function, Tensor, args, state)
         if kind.__reduce_ex__ is not Tensor.__reduce_ex__:
             return NotImplemented
-        function, args = _parts(obj)
+        function, args = _parts(obj, dtypes)
         if kind is Tensor and not vars(obj):
             return function, args
         return _rebuild_from_type_v2, (function, kind, args, dict(vars(obj)))
@@ -98,7 +108,7 @@ class _Pickler(pickle._Pickler):
         return self._storages.name(obj)
 
     def reducer_override(self, obj: Any) -> Any:
-        reduced = reduce(obj)
+        reduced = reduce(obj, self._storages.dtypes)
         self._kept.append(reduced)
         return reduced
 

@@ -289,6 +289,24 @@ def test_legacy_conjugates_are_computed_of_what_was_read(weights_only):
     assert lazy.tolist() == [1 - 2j, 3 + 1j] and imaginary.tolist() == [-2, 1] and ones.tolist() == [1, 1]
 
 
+def test_tensors_of_two_dtypes_over_one_storage(tmp_path):
+    """PyTorch takes a storage's first dtype for all that name it, so later tensors say theirs beside it."""
+    base, wide = strata.arange(3.0), strata.arange(4).to(strata.uint16)
+    obj = [base, base.view(strata.int32), base.view(strata.uint32), wide, wide.view(strata.float16), wide.view(strata.uint8)]
+    strata.save(obj, tmp_path / "f", _use_new_zipfile_serialization=False)
+    with zipfile.ZipFile(tmp_path / "f") as archive:
+        pickled = archive.read(next(n for n in archive.namelist() if n.endswith("data.pkl")))
+    names = [arg for op, arg, _ in pickletools.genops(pickled) if op.name == "GLOBAL" and arg.endswith("Storage")]
+    assert names == ["torch FloatStorage", "torch.storage UntypedStorage", "torch ByteStorage"]
+    for weights_only in (True, False):
+        found = strata.load(tmp_path / "f", weights_only=weights_only)
+        assert all(a.dtype == b.dtype and a.equal(b) for a, b in zip(obj, found, strict=True))
+        assert len({t.untyped_storage()._cdata for t in found}) == 2
+    for storage in (base.untyped_storage(), base.view(strata.int32).storage()):
+        with pytest.raises(RuntimeError, match="same data as different types: expected strata.float32"):
+            strata.save([base, storage], tmp_path / "f")
+
+
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_files_of_the_other_byte_order_are_refused(tmp_path, weights_only):
     with zipfile.ZipFile(DATA / "plain.pt") as old, zipfile.ZipFile(tmp_path / "big.pt", "w") as new:
