@@ -37,7 +37,12 @@ def main() -> None:
     torch.save(torch.eye(2).to_sparse(), OUT / "sparse.pt")
     torch.save({"a": torch.ones(2), "b": torch.arange(3)}, OUT / "legacy.pt", _use_new_zipfile_serialization=False)
     lazy, other = torch.tensor([1 + 2j, 3 - 1j]).conj(), torch.tensor([1 + 2j, 3 - 1j]).conj()
-    torch.save([lazy, other.imag, torch.ones(2)], OUT / "legacy_conj.pt", _use_new_zipfile_serialization=False)
+    matrix = torch.tensor([[0.0, 2.0], [3.0, 0.0]])
+    for prefix, options in (("", {}), ("legacy_", {"_use_new_zipfile_serialization": False})):
+        torch.save([lazy, other.imag, torch.ones(2)], OUT / f"{prefix}conj.pt", **options)
+        torch.save([matrix.to_sparse(), matrix.to_sparse_csr(), matrix], OUT / f"{prefix}sparse_layouts.pt", **options)
+    torch.save([torch.ones(1).untyped_storage(), torch.ones(2).storage(), torch.Tensor, torch.float32], OUT / "storages.pt")
+    torch.save([torch.strided, torch.contiguous_format, torch.channels_last], OUT / "formats4.pt", pickle_protocol=4)
     # The same content, packed by another program.
     with zipfile.ZipFile(OUT / "training.pt") as old, zipfile.ZipFile(OUT / "deflated.pt", "w", zipfile.ZIP_DEFLATED) as new:
         for item in old.infolist():

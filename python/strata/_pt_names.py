@@ -47,8 +47,11 @@ def there(module: str, name: str = "") -> str:
 def find(module: str, name: str) -> Any:
     """The object that a file calls module.name. AttributeError or ImportError where there is none.
 
-    Importing runs code of the module: for files that are trusted only.
+    Importing runs code of the module: for files that are trusted only. Memory formats have no module, and PyTorch writes them
+    as "torch.channels_last" in whichever module it met first that imports torch.
     """
+    if name.startswith("torch."):
+        module, name = "torch", name[6:]
     place: Any = _HERE.get((module, name)) or _HERE.get((module, None)) or here(module)
     if isinstance(place, tuple):
         found = sys.modules[place[0]]

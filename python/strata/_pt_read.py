@@ -36,9 +36,8 @@ class Storages:
         key, location = _text(key), _text(location)
         if key not in self._made:
             self._made[key] = self._moved(untyped(self._read(key)), location)
-        if kind is _C.UntypedStorage:
-            return self._made[key]
-        return storage.TypedStorage(wrap_storage=self._made[key], dtype=kind.dtype or strata.get_default_dtype())
+        dtype = strata.uint8 if kind is _C.UntypedStorage else kind.dtype or strata.get_default_dtype()
+        return storage.TypedStorage(wrap_storage=self._made[key], dtype=dtype)
 
     def _moved(self, made: _C.UntypedStorage, location: str) -> _C.UntypedStorage:
         where = self._place(made, location) if callable(self._place) else self._place
@@ -100,51 +99,103 @@ def read_legacy(source: str | bytes, place: Any, pickle_module: Any, arguments: 
         return _unpickler(pickle_module, storages)(file, **arguments).load()
 
     with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as file:
-        return legacy(file, place, load)
+        return legacy(file, place, load, arguments["encoding"])
 
 
-def legacy(file: IO[bytes], place: Any, load: Callable) -> Any:
+class NoMagicNumber(RuntimeError):
+    """A pickle that is no file of torch.save."""
+
+
+class _Nothing:
+    """Stands for what a pickle names or makes while it is only looked through: it takes what is done to it and does nothing."""
+
+    def __new__(cls, *_: Any, **__: Any) -> _Nothing:
+        return object.__new__(_Nothing)
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.dtype: strata.dtype | None = None  # of a storage's class
+
+    def __call__(self, *_: Any, **__: Any) -> _Nothing:
+        return _Nothing()
+
+    def _take(self, *_: Any) -> None:
+        pass
+
+    __setstate__ = __setitem__ = append = extend = add = _take
+
+
+class _Scan(pickle._Unpickler):
+    """Finds the end of a pickle and the storages that it names: {key: (count, bytes of an element)}. Nothing of it is made or
+    run, so that files that are not trusted can be looked through, too."""
+
+    dispatch = dict(pickle._Unpickler.dispatch)
+    dispatch[pickle.BYTEARRAY8[0]] = pickle._Unpickler.load_binbytes8  # a bytearray takes its memory before it is read
+
+    def __init__(self, file: IO[bytes], encoding: str) -> None:
+        super().__init__(file, encoding=encoding)
+        self.found: dict[str, tuple[int, int]] = {}
+
+    def find_class(self, module: str, name: str) -> _Nothing:
+        named = _Nothing()
+        if name in storage.DTYPES:
+            named.dtype = getattr(strata, storage.DTYPES[name])
+        elif name == "UntypedStorage":
+            named.dtype = strata.uint8
+        return named
+
+    def persistent_load(self, pid: Any) -> _Nothing:
+        if isinstance(pid, tuple) and len(pid) == 6 and _text(pid[0]) == "storage":
+            _, kind, key, _, count, view = pid
+            if view is not None:
+                raise RuntimeError("load: the file holds a view of a storage as PyTorch before 0.4 wrote it, which is not read")
+            if not isinstance(kind, _Nothing) or kind.dtype is None or not isinstance(count, int):
+                raise pickle.UnpicklingError(f"expected the persistent id of a storage, got {pid!r:.80}")
+            self.found.setdefault(_text(key), (count, kind.dtype.itemsize))
+        return _Nothing()
+
+
+def legacy(file: IO[bytes], place: Any, load: Callable, encoding: str = "utf-8") -> Any:
     """Magic number, version, facts of the machine, object, keys of storages: pickles, each read by `load(file, storages)`.
-    Then the storages, as a count of elements and their bytes."""
+    Then the storages, as a count of elements and their bytes. NoMagicNumber where the first pickle is another one.
+
+    The object's pickle is looked through for its end and its storages' sizes, and read when these are known: what it makes,
+    conjugates and sparse tensors, asks for their numbers."""
     if load(file, None) != _LEGACY_MAGIC:
-        raise RuntimeError("Invalid magic number; corrupt file?")
+        raise NoMagicNumber("Invalid magic number; corrupt file?")
     for _ in range(2):  # the version of the protocol; sizes of integers, which are the same everywhere
         load(file, None)
-    made: dict[str, storage.TypedStorage] = {}
+    begin = file.tell()
+    scan = _Scan(file, encoding)
+    scan.load()
+    end = file.tell()
+    keys = [_text(key) for key in load(file, None)]
     here = file.tell()
     left = file.seek(0, 2) - here
-    file.seek(here)
+    places: dict[str, tuple[int, int]] = {}
+    for key in keys:
+        file.seek(here)
+        count, size = int.from_bytes(file.read(8), "little"), scan.found[key][1]
+        if count != scan.found[key][0]:
+            raise RuntimeError(f"load: the storage {key!r} has {count} elements; expected {scan.found[key][0]}, or the file is cut")
+        left -= 8 + count * size
+        if left < 0:
+            raise RuntimeError(f"load: the storage {key!r} has more elements than the file holds, or it is cut")
+        places[key] = here + 8, count * size
+        here += 8 + count * size
+    file.seek(begin)
+    pickled = io.BytesIO(file.read(end - begin))
+
+    def read(key: str) -> bytes:
+        file.seek(places[key][0])
+        return file.read(places[key][1])
+
+    made = Storages(read, place)
 
     def storages(pid: Any) -> Any:
         if _text(pid[0]) == "module":  # a class with the source that it had
             return pid[1]
-        _, kind, key, location, count, view = pid
-        where = place(None, _text(location)) if callable(place) else place or strata.device(_text(location))
-        if where.type != "cpu":
-            raise RuntimeError(f"load: a file of PyTorch before 1.6 for {where}; use map_location='cpu' and move the result")
-        key = _text(key)
-        dtype = strata.uint8 if kind is _C.UntypedStorage else kind.dtype
-        if key not in made:
-            if not 0 <= count * dtype.itemsize <= left:
-                raise RuntimeError(f"load: the storage {key!r} has more elements than the file holds, or it is cut")
-            memory = strata.empty(count, dtype=dtype).untyped_storage()
-            made[key] = storage.TypedStorage(wrap_storage=memory, dtype=dtype)
-        if view is not None:
-            raise RuntimeError("load: the file holds a view of a storage as PyTorch before 0.4 wrote it, which is not read")
-        return made[key]
+        return made(pid[:5])
 
-    begin = file.tell()
-    load(file, storages)  # says which storages there are; what is made of their numbers waits for these
-    for key in load(file, None):
-        typed = made[_text(key)]
-        count = int.from_bytes(file.read(8), "little")
-        data = file.read(count * typed.dtype.itemsize)
-        if count != len(typed) or len(data) != typed.nbytes():
-            raise RuntimeError(f"load: the storage {key!r} has {count} elements; expected {len(typed)}, or the file is cut")
-        if data:
-            typed._tensor().copy_(strata.frombuffer(bytearray(data), dtype=typed.dtype))
-    end = file.tell()
-    file.seek(begin)
-    result = load(file, storages)
-    file.seek(end)
+    result = load(pickled, storages)
+    file.seek(here)
     return result

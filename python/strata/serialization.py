@@ -194,7 +194,7 @@ def load(
             from strata._pt_restricted import UnpicklingError
 
             raise UnpicklingError(str(error)) from None
-        again = ("nothing was run", "strided tensors only", "is a bare pickle")
+        again = ("nothing was run", "strided tensors only", "is a bare pickle", "with the mark", "a bare storage")
         if not any(reason in str(error) for reason in again):
             raise
         refused = error
@@ -262,18 +262,26 @@ _MORE = (
 
 
 def _read_restricted(source: str | bytes, place: Any, refused: RuntimeError) -> Any:
-    """Reads again what the C++ reader refused, with the names that the user has declared safe."""
+    """Reads again what the C++ reader refused: files before PyTorch 1.6, lazy conjugates, storages and types that are no part
+    of a tensor, and the names that the user has declared safe. RuntimeError says why it cannot be made, too."""
     import pickle
 
-    from strata import _pt_restricted
+    from strata import _pt_read, _pt_restricted
 
     try:
         read = _pt_restricted.read_legacy if "is a bare pickle" in str(refused) else _pt_restricted.read_zip
         return read(source, place)
     except pickle.UnpicklingError as error:
         text = str(error)
-    except Exception:  # damaged: the C++ reader has said how
+    except _pt_read.NoMagicNumber:  # some other pickle: the C++ reader has said so
         raise refused from None
+    except RuntimeError:
+        raise
+    except Exception as error:
+        name = "the file object's content" if isinstance(source, bytes) else repr(source)
+        raise RuntimeError(
+            f"load: {name} is damaged or cut, or holds what cannot be made: {type(error).__name__}: {error}"
+        ) from error
     if "was not an allowed global by default" in text:
         text = (
             "Weights only load failed. This file can still be loaded, to do so you have two options, "

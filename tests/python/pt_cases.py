@@ -233,7 +233,6 @@ def run_whole(torch, obj):
 
 # Files that must raise, and a part of the message.
 REFUSED = {
-    "conj": (lambda torch: torch.ones(2, dtype=torch.complex64).conj(), {}, "resolve_conj"),
     "module": (lambda torch: torch.nn.Linear(1, 1), {}, "torch.nn.modules.linear.Linear"),
     "custom": (lambda torch: {"a": Custom()}, {}, "pt_cases.Custom"),
 }

@@ -284,9 +284,62 @@ def test_random_pickles_only_raise():
 
 
 @pytest.mark.parametrize("weights_only", [True, False])
-def test_legacy_conjugates_are_computed_of_what_was_read(weights_only):
-    lazy, imaginary, ones = strata.load(DATA / "legacy_conj.pt", weights_only=weights_only)
+@pytest.mark.parametrize("name", ["conj", "legacy_conj"])
+def test_lazy_conjugates_are_computed_of_what_was_read(name, weights_only):
+    lazy, imaginary, ones = strata.load(DATA / f"{name}.pt", weights_only=weights_only)
     assert lazy.tolist() == [1 - 2j, 3 + 1j] and imaginary.tolist() == [-2, 1] and ones.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("name", ["sparse_layouts", "legacy_sparse_layouts"])
+def test_sparse_tensors_are_made_of_what_was_read(name, weights_only):
+    coo, csr, dense = strata.load(DATA / f"{name}.pt", weights_only=weights_only)
+    assert coo.layout is strata.sparse_coo and csr.layout is strata.sparse_csr
+    assert coo.to_dense().tolist() == csr.to_dense().tolist() == dense.tolist() == [[0, 2], [3, 0]]
+
+
+def test_a_legacy_file_is_read_once(tmp_path):
+    """What it makes and calls is made when the storages have their numbers, and one time."""
+    data = (DATA / "legacy.pt").read_bytes()
+    saved = tmp_path / "twice.pt"
+    first = b"X\x01\x00\x00\x00a"
+    call = b"X\x01\x00\x00\x00zc" + __name__.encode() + b"\ncounted\n)R"
+    assert data.count(first) == 1
+    saved.write_bytes(data.replace(first, call + first))
+    counted.calls = 0
+    assert strata.load(saved, weights_only=False)["a"].tolist() == [1, 1] and counted.calls == 1
+    asked = []
+    strata.load(DATA / "legacy.pt", lambda storage, location: asked.append((storage.nbytes(), location)))
+    assert asked == [(8, "cpu"), (24, "cpu")]
+
+
+def counted():
+    counted.calls += 1
+
+
+def test_what_cannot_be_made_of_a_legacy_file_is_said():
+    data = (DATA / "legacy_sparse_layouts.pt").read_bytes()
+    with pytest.raises(RuntimeError, match="expected 2|more elements|cut"):
+        strata.load(io.BytesIO(data[:-3]))
+    with pytest.raises(pickle.UnpicklingError, match="no_such_function was not an allowed global"):
+        strata.load(io.BytesIO(data.replace(b"_rebuild_sparse_tensor", b"no_such_function", 1)))
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_storages_and_types_alone(weights_only, tmp_path):
+    untyped, typed, *types = strata.load(DATA / "storages.pt", weights_only=weights_only)
+    assert types == [strata.Tensor, strata.float32]
+    kind = strata.storage.TypedStorage
+    assert isinstance(untyped, kind) and untyped.dtype == strata.uint8 and untyped.tolist() == [0, 0, 128, 63]
+    assert isinstance(typed, kind) and typed.dtype == strata.float32 and typed.tolist() == [1, 1]
+    strata.save(strata.ones(1).untyped_storage(), tmp_path / "ours.pt")
+    again = strata.load(tmp_path / "ours.pt", weights_only=weights_only)
+    assert isinstance(again, kind) and again.tolist() == [0, 0, 128, 63]
+
+
+def test_memory_formats_of_a_file_of_protocol_4():
+    found = strata.load(DATA / "formats4.pt", weights_only=False)
+    assert found == [strata.strided, strata.contiguous_format, strata.channels_last]
 
 
 def test_tensors_of_two_dtypes_over_one_storage(tmp_path):
