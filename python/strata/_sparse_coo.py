@@ -34,7 +34,7 @@ class SparseTensor(Tensor):
         """The tensor of parts that fit each other."""
         # The carrier has the shape and no memory of its own. It is NaN, should anything read it.
         fill = math.nan if values.dtype.is_floating_point or values.dtype.is_complex else 1
-        blank = strata.full((), fill, dtype=values.dtype, device=values.device).expand(*size)
+        blank = strata.full((), fill, dtype=values.dtype, device=values.device).expand(tuple(size))
         made = Tensor._make_subclass(kind or SparseTensor, blank, False)
         made._sparse_indices, made._sparse_values = indices, values
         made._sparse_size = strata.Size(size)
@@ -362,7 +362,7 @@ def check_indices(indices: Tensor, size: Sequence[int]) -> None:
 
 
 def sparse_coo_tensor(
-    indices: Any,
+    indices: Any = None,
     values: Any = None,
     size: Any = None,
     *,

@@ -53,7 +53,7 @@ def mul(a: Any, b: Any) -> Tensor:
     """Elementwise, with a number or a tensor that broadcasts; sparse: what is not held stays 0."""
     if not _sparse(a):
         a, b = b, a
-    if not isinstance(b, Tensor) or not b.dim():
+    if not isinstance(b, Tensor) or not (b.dim() or _sparse(b)):
         return a._like(a._values() * b)
     size = strata.broadcast_shapes(a.shape, b.shape)
     if _sparse(b) and not a.shape == b.shape == size:
@@ -244,6 +244,7 @@ HANDLED: dict[str, Callable] = {
     "select": _places.select, "narrow_copy": _places.narrow_copy, "permute": _places.permute, "unsqueeze": _places.unsqueeze,
     "hstack": lambda tensors: _places.cat(tensors, 1 if tensors[0].dim() > 1 else 0), "vstack": _places.cat,
     "norm": norm, "sparse_mask": sparse_mask, "zeros_like": zeros_like, "empty_like": zeros_like, "equal": equal, "softmax": softmax,
+    "item": lambda x: x.to_dense().item(),
     "any": any_, "copy_": copy_, "conj": lambda x: x._like(x._values().conj()),
     "t": SparseTensor.t, "transpose": SparseTensor.transpose, "to_dense": SparseTensor.to_dense,
     "to_sparse": SparseTensor.to_sparse, "clone": SparseTensor.clone, "detach": SparseTensor.detach,

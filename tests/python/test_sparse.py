@@ -131,3 +131,17 @@ def test_what_would_read_numbers_of_a_sparse_tensor_says_so(kind):
     leaf = strata.ones(2, 2, requires_grad=True)
     (leaf * 1).backward(sparse)
     assert leaf.grad.tolist() == [[0, 1], [3, 0]]
+
+
+def test_tensors_of_no_dims():
+    x = strata.tensor(2.0).to_sparse()
+    assert (x.shape, x.sparse_dim(), x.dense_dim(), x._nnz()) == ((), 0, 0, 1) and x.indices().shape == (0, 1)
+    assert x.to_dense().equal(strata.tensor(2.0)) and x.item() == 2 and (x + x).item() == 4 and (x * x).item() == 4
+    assert strata.tensor(0).to_sparse()._nnz() == 0 and strata.tensor(0).to_sparse().item() == 0
+    thrice = strata.sparse_coo_tensor(strata.empty(0, 3, dtype=strata.int64), strata.tensor([2.0, 3.0, 4.0]), ())
+    assert thrice.coalesce()._nnz() == 1 and thrice.item() == 9
+    assert strata.sparse_coo_tensor(size=()).to_dense().equal(strata.tensor(0.0))
+    assert strata.sparse_coo_tensor(size=(2, 3)).shape == (2, 3)
+    leaf = strata.tensor(2.0, requires_grad=True)
+    (leaf.to_sparse().to_dense() * 3).backward()
+    assert leaf.grad.equal(strata.tensor(3.0))

@@ -144,7 +144,7 @@ class Distribution:
             if name in self.__dict__:
                 value = self.__dict__[name]
                 # A parameter such as logits has a dim of its own behind the batch.
-                setattr(new, name, value.expand(*shape, *value.shape[len(self._batch_shape) :]))
+                setattr(new, name, value.expand((*shape, *value.shape[len(self._batch_shape) :])))
         Distribution.__init__(new, shape, self._event_shape, validate_args=False)
         return self._alike(new)
 

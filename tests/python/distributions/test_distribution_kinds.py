@@ -2,6 +2,7 @@
 
 import copy
 
+import pytest
 import strata
 from strata import distributions as D
 from strata.testing import assert_close
@@ -38,3 +39,22 @@ def test_exponential_families():
 
 def test_one_hot_is_not_categorical():
     assert not isinstance(D.OneHotCategorical(strata.ones(2)), D.Categorical)
+
+
+SCALAR = {
+    "Normal": lambda: D.Normal(0.0, 1.0), "Bernoulli": lambda: D.Bernoulli(logits=strata.tensor(0.3)), "Gumbel": lambda: D.Gumbel(0.0, 1.0),
+    "Gamma": lambda: D.Gamma(1.0, 2.0), "Uniform": lambda: D.Uniform(0.0, 1.0), "LogNormal": lambda: D.LogNormal(0.0, 1.0),
+    "StudentT": lambda: D.StudentT(3.0), "VonMises": lambda: D.VonMises(strata.tensor(0.0), strata.tensor(1.0)),
+    "Beta": lambda: D.Beta(1.0, 2.0), "Chi2": lambda: D.Chi2(2.0), "Independent": lambda: D.Independent(D.Normal(0.0, 1.0), 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCALAR)
+def test_expand_to_no_dims(name):
+    d = SCALAR[name]()
+    same = d.expand(())
+    assert same.batch_shape == () and same.sample().shape == () and type(same) is type(d)
+    assert same.log_prob(strata.tensor(1.0)).equal(d.log_prob(strata.tensor(1.0)))
+    for wide in ((), (3,)):
+        with pytest.raises(RuntimeError):
+            d.expand((2,)).expand(wide)

@@ -360,7 +360,7 @@ def linear_cross_entropy(
     shape = linear_weight.shape[:-1]
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     logits = strata.nn.functional.linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
-    logits = logits.reshape(*input.shape[:-1], *shape)
+    logits = logits.reshape((*input.shape[:-1], *shape))
     index = -100 if ignore_index is None else ignore_index
     return cross_entropy(
         logits, target, weight, ignore_index=index, reduction=reduction, label_smoothing=label_smoothing
