@@ -10,6 +10,7 @@ from strata import Tensor
 
 from . import constraints
 from ._by_probability import ByProbability
+from .distribution import broadcast_all
 from .exp_family import ExponentialFamily
 
 TYPE_CHECKING = False
@@ -44,7 +45,7 @@ class Bernoulli(ByProbability, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._checked(value)
-        logits, value = strata.broadcast_tensors(self.logits, value)
+        logits, value = broadcast_all(self.logits, value)
         return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     @property

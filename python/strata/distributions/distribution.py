@@ -59,8 +59,8 @@ class Distribution:
             self._validate_args = self._asked_to_validate = bool(validate_args)
         if self._validates():
             for name, constraint in self.arg_constraints.items():
-                if name not in self.__dict__:
-                    continue  # computed from another parameter
+                if name not in self.__dict__ and isinstance(getattr(type(self), name, None), Lazily):
+                    continue  # computed from another parameter, which is checked
                 value = getattr(self, name)
                 if not bool(constraint.check(value).all()):
                     raise ValueError(
@@ -204,7 +204,11 @@ class Distribution:
         return f"{type(self).__name__}({parts})"
 
 
-def lazily(compute: Callable[[Any], Tensor]) -> property:
+class Lazily(property):
+    """What `lazily` makes."""
+
+
+def lazily(compute: Callable[[Any], Tensor]) -> Lazily:
     """A parameter computed from another one at its first use, and kept."""
     name = compute.__name__
 
@@ -217,4 +221,4 @@ def lazily(compute: Callable[[Any], Tensor]) -> property:
     def put(self: Any, value: Tensor) -> None:
         self.__dict__[name] = value
 
-    return property(get, put, doc=compute.__doc__)
+    return Lazily(get, put, doc=compute.__doc__)

@@ -8,6 +8,7 @@ from strata import Tensor
 
 from . import constraints
 from ._by_probability import ByProbability
+from .distribution import broadcast_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Geometric(ByProbability):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._checked(value)
-        value, probs = strata.broadcast_tensors(value, self.probs)
+        value, probs = broadcast_all(value, self.probs)
         miss = strata.where((probs == 1) & (value == 0), 0.0, probs)
         return value * (-miss).log1p() + self.probs.log()
 

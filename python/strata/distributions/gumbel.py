@@ -8,6 +8,7 @@ import strata
 from strata import Tensor
 
 from ._loc_scale import LocScale
+from .distribution import broadcast_all
 from .transformed_distribution import OfTransform
 from .transforms import AffineTransform, ExpTransform
 from .uniform import Uniform
@@ -58,11 +59,13 @@ class Gumbel(LocScale, OfTransform):
         return y - y.exp() - self.scale.log()
 
     def cdf(self, value: Tensor) -> Tensor:
+        value, _ = broadcast_all(value, self.loc)
         self._checked(value)
         return (-((self.loc - value) / self.scale).exp()).exp()
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self.loc - self.scale * (-value.log()).log()
+        u, _ = broadcast_all(value, self.loc)  # of the base, which leaves out 0 and 1: their values stay finite
+        return self.loc - self.scale * (-self.base_dist.icdf(u).log()).log()
 
     def entropy(self) -> Tensor:
         return self.scale.log() + (1 + 0.57721566490153286060)

@@ -58,3 +58,29 @@ def test_expand_to_no_dims(name):
     for wide in ((), (3,)):
         with pytest.raises(RuntimeError):
             d.expand((2,)).expand(wide)
+
+
+@pytest.mark.parametrize("value", [-1.0, 0.0, float("nan")])
+def test_parameters_that_are_parts_of_another_distribution_are_checked(value):
+    for make in (D.Chi2, lambda v, **o: D.Chi2(strata.tensor([1.0, v]), **o), lambda v, **o: D.InverseGamma(1.0, v, **o)):
+        for options in ({}, {"validate_args": True}):
+            with pytest.raises(ValueError, match="Expected parameter"):
+                make(value, **options)
+        make(value, validate_args=False)
+    assert D.Bernoulli(logits=strata.tensor(300.0)).probs == 1  # what is computed from another parameter is not
+
+
+def test_the_ends_of_a_gumbel_distribution_are_finite():
+    """Those of its base, so that strata.rand gives finite samples."""
+    found = D.Gumbel(0.0, 1.0).icdf(strata.tensor([0.0, 1e-30, 0.5, 1.0]))
+    assert_close(found, strata.tensor([-4.4698, -4.2352, 0.3665, 15.9424]), atol=1e-3, rtol=0)
+    assert D.Gumbel(0.0, 1.0).icdf(strata.tensor(-0.5)).isnan()
+
+
+def test_numbers_as_values_where_nothing_is_checked():
+    for make in (D.Geometric, D.Bernoulli, lambda p, **o: D.Bernoulli(logits=p, **o)):
+        d = make(strata.tensor([0.2, 0.3]), validate_args=False)
+        for value in (1, 0.5, True):
+            assert d.log_prob(value).equal(d.log_prob(strata.tensor(float(value))))
+    gumbel = D.Gumbel(strata.zeros(2), 1.0)
+    assert gumbel.cdf(True).equal(gumbel.cdf(strata.tensor(1.0))) and gumbel.icdf(0.5).equal(gumbel.icdf(strata.tensor(0.5)))
