@@ -22,8 +22,8 @@ __all__ = ["as_torch"]
 def as_torch() -> None:
     """Makes `import torch` give this package in this process: call it before the first library that imports torch.
 
-    `torch.nn` and `strata.nn` are one module then, its version is found as that of a package "torch", and dtypes and sizes
-    are shown as PyTorch shows them ("torch.float32"). Processes that begin anew (multiprocessing's "spawn") call it themselves.
+    `torch.nn` and `strata.nn` are one module then, its version is found as that of a package "torch", and dtypes, layouts
+    and sizes are shown as PyTorch shows them ("torch.float32"). Processes that begin anew (multiprocessing's "spawn") call it themselves.
     RuntimeError where PyTorch itself has been imported.
     """
     there = sys.modules.get("torch")

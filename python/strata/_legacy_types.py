@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import strata
-from strata import Tensor, _lazy
+from strata import _C, Tensor, _lazy
 from strata._missing import missing_class
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ class _Absent:
         self._name = name
 
     def __repr__(self) -> str:
-        return f"strata.{self._name}"
+        return _C._shown(f"strata.{self._name}")
 
     def __reduce__(self) -> str:
         return self._name
@@ -83,7 +83,7 @@ class _Legacy(type):
         return isinstance(instance, Tensor) and instance.dtype == cls.dtype and instance.device.type == "cpu"
 
     def __repr__(cls) -> str:
-        return f"<class 'strata.{cls.__name__}'>"
+        return f"<class '{_C._shown(f'strata.{cls.__name__}')}'>"
 
 
 def _no_symbol(name: str) -> type:

@@ -193,7 +193,7 @@ class SparseTensor(Tensor):
 
     def type(self, dtype: Any = None) -> Any:
         if dtype is None:
-            return self._sparse_values.type().replace("strata.", "strata.sparse.")
+            return self._sparse_values.type().replace(".", ".sparse.", 1)
         return self._like(self._sparse_values.type(dtype))
 
     def float(self) -> SparseTensor:
@@ -281,7 +281,7 @@ class SparseTensor(Tensor):
         return _rebuild_sparse_tensor, (strata.sparse_coo, parts)
 
     def __repr__(self, **_: Any) -> str:
-        return _text(self, {"indices": self._sparse_indices}, "strata.sparse_coo")
+        return _text(self, {"indices": self._sparse_indices})
 
     def __format__(self, spec: str) -> str:
         return repr(self)
@@ -290,7 +290,7 @@ class SparseTensor(Tensor):
         return id(self)
 
 
-def _text(x: Any, places: dict[str, Tensor], layout: str) -> str:
+def _text(x: Any, places: dict[str, Tensor]) -> str:
     """As PyTorch prints sparse tensors."""
     from strata._tensor_str import _contents
 
@@ -304,9 +304,9 @@ def _text(x: Any, places: dict[str, Tensor], layout: str) -> str:
     grad = ", requires_grad=True" if x.requires_grad and x.is_leaf else ""
     grad = f", grad_fn=<{type(x.grad_fn).__name__}>" if x.grad_fn is not None else grad
     tail = f"size={tuple(x.shape)}, nnz={x._nnz()}"
-    if layout == "strata.sparse_csr":
-        return f"tensor({(',' + chr(10) + ' ' * 7).join(shown)}, {tail}{dtype},\n       layout={layout}{grad})"
-    return f"tensor({(',' + chr(10) + ' ' * 7).join(shown)},\n       {tail}{dtype}, layout={layout}{grad})"
+    if x.layout is strata.sparse_csr:
+        return f"tensor({(',' + chr(10) + ' ' * 7).join(shown)}, {tail}{dtype},\n       layout={x.layout}{grad})"
+    return f"tensor({(',' + chr(10) + ' ' * 7).join(shown)},\n       {tail}{dtype}, layout={x.layout}{grad})"
 
 
 def _flat(indices: Tensor, sizes: Sequence[int]) -> Tensor:

@@ -77,7 +77,7 @@ class SparseCsrTensor(SparseTensor):
         return _rebuild_sparse_tensor, (strata.sparse_csr, parts)
 
     def __repr__(self, **_: Any) -> str:
-        return _text(self, {"crow_indices": self._sparse_crow, "col_indices": self.col_indices()}, "strata.sparse_csr")
+        return _text(self, {"crow_indices": self._sparse_crow, "col_indices": self.col_indices()})
 
 
 def _make(crow: Tensor, col: Tensor, values: Tensor, size: Any) -> SparseCsrTensor:

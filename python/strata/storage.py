@@ -142,7 +142,7 @@ class TypedStorage:
 
     def type(self, dtype: Any = None) -> str:
         """The name of its class."""
-        return f"strata.{type(self).__name__}"
+        return _C._shown(f"strata.{type(self).__name__}")
 
     def is_shared(self) -> bool:
         """Whether other processes may see the memory."""

@@ -29,6 +29,11 @@ else:
 x = torch.ones(2, 3, dtype=torch.float64)
 assert str(x.dtype) == "torch.float64" and repr(x.shape) == "torch.Size([2, 3])" and repr(x).endswith("dtype=torch.float64)")
 assert str(torch.channels_last) == "torch.channels_last" and str(torch.strided) == "torch.strided"
+for name in ("complex32", "float8_e4m3fn", "qint8", "sparse_coo", "sparse_csr", "jagged"):
+    assert str(getattr(torch, name)) == repr(getattr(torch, name)) == "torch." + name
+assert x.type() == torch.typename(x) == "torch.DoubleTensor" and x.to_sparse().type() == "torch.sparse.DoubleTensor"
+assert "layout=torch.sparse_coo" in repr(x.to_sparse()) and "layout=torch.sparse_csr" in repr(x.to_sparse_csr())
+assert str(torch.FloatTensor) == "<class 'torch.FloatTensor'>" and pickle.loads(pickle.dumps(torch.complex32)) is torch.complex32
 assert pickle.loads(pickle.dumps(x.dtype)) is torch.float64
 graph = strata.graph(lambda t: t.sin(), x)
 assert strata.load_graph is not None

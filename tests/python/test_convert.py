@@ -358,3 +358,24 @@ def test_asarray_and_the_old_constructor_keep_the_history():
     parameter = strata.nn.Parameter(strata.ones(1))
     assert strata.asarray(parameter) is parameter
     assert strata.Size((strata.tensor(1), 2)) == (1, 2) and [type(n) for n in strata.Size([strata.tensor(1), True])] == [int, int]
+
+
+def test_what_is_no_number_is_no_bool():
+    class Thing:
+        def __bool__(self):
+            return True
+
+    for value in (None, Thing(), {}, Thing, len):
+        for make in (strata.tensor, strata.as_tensor, strata.zeros(1, dtype=strata.bool).new_tensor):
+            for data in (value, [value], [[True, value]], [strata.tensor(True), value]):
+                with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+                    make(data, dtype=strata.bool)
+    with pytest.raises(TypeError):
+        strata.BoolTensor([None])
+
+    class Zero:
+        def __index__(self):
+            return 0
+
+    numbers = [True, 2**70, 0.5, float("nan"), 1j, np.bool_(True), np.int64(3), np.float64(0.5), strata.tensor(1.5), 0, 0.0, 0j, Zero()]
+    assert strata.tensor(numbers, dtype=strata.bool).tolist() == [True] * 9 + [False] * 4

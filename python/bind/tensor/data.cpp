@@ -75,6 +75,14 @@ int64_t integer_of(PyObject* o) {
   return to_Int(exact.get());
 }
 
+// Of numbers alone: None and other objects are false or true to Python, and no elements of a tensor.
+bool truth_of(PyObject* o) {
+  if (PyBool_Check(o)) return o == Py_True;
+  if (PyFloat_Check(o) || PyComplex_Check(o) || is_array(o) || is_numpy_kind(o, "generic")) return to_Bool(o);
+  Own whole(checked(PyNumber_Index(o)));
+  return to_Bool(whole.get());
+}
+
 double real_of(PyObject* o) {
   if (PyFloat_CheckExact(o)) return PyFloat_AS_DOUBLE(o);
   double v = PyFloat_AsDouble(o);
@@ -164,9 +172,7 @@ void store_number(char* to, DType dtype, PyObject* o) {
   }
   switch (dtype) {
     case DType::Bool:
-      if (PyList_Check(o) || PyTuple_Check(o))
-        raise(PyExc_TypeError, str_cat("'", Py_TYPE(o)->tp_name, "' object cannot be interpreted as an integer"));
-      return put(to, to_Bool(o));
+      return put(to, truth_of(o));
     case DType::U8:
       return put(to, narrowed<uint8_t>(integer_of(o), dtype));
     case DType::I8:

@@ -115,7 +115,7 @@ PyObject* tensor_type(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   if (!given(v[0])) {
     std::string device = t.device().is_cpu() ? "" : device_type_name(t.device().type) + ".";
     std::string name = str_cat("strata.", device, scalar_type_name(t.dtype()), "Tensor");
-    return checked(PyUnicode_FromStringAndSize(name.data(), Py_ssize_t(name.size())));
+    return checked(shown(name));
   }
   DType dtype;
   if (PyUnicode_Check(v[0])) {

@@ -115,8 +115,12 @@ PyObject* set_package(PyObject*, PyObject* name) {
     return Py_NewRef(Py_None);
   });
 }
+PyObject* shown_text(PyObject*, PyObject* text) {
+  return guarded([&] { return shown(std::string(to_Str(text))); });
+}
 PyMethodDef functions[] = {
-    {"_set_shown_package", set_package, METH_O, "Dtypes and sizes are shown as its own from now on."},
+    {"_shown", shown_text, METH_O, "The text, which begins with this package's name, as it is shown."},
+    {"_set_shown_package", set_package, METH_O, "Dtypes, layouts and sizes are shown as its own from now on."},
     {nullptr, nullptr, 0, nullptr}};
 }  // namespace
 
