@@ -208,7 +208,7 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     """(func(*primals), pull) where pull(cotangents) gives the products of cotangents with the Jacobian, one a primal.
 
-    With has_aux func gives (result, aux), and aux comes as the third value.
+    cotangents: a tree like the result (RuntimeError otherwise); None stands for 1 where the result has one element. With has_aux func gives (result, aux), and aux comes as the third value.
     """
     with _recorded() as outer:
         replaced, _, leaves = _wrapped("vjp", tuple(range(len(primals))), primals)
@@ -222,10 +222,13 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         seeds, seed_spec = tree_flatten(cotangents)
-        if len(seeds) != len(outputs):
-            raise RuntimeError(f"vjp: expected cotangents like the result {spec}, but got {seed_spec}")
+        if seed_spec != spec:
+            raise RuntimeError(
+                "vjp: Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                f"cotangents: {seed_spec}, primal output: {spec}"
+            )
         with _recorded() as outer:
-            learns = outer and any(seed.requires_grad for seed in seeds)
+            learns = outer and any(isinstance(seed, Tensor) and seed.requires_grad for seed in seeds)
             keep = beyond or learns if create_graph is None else create_graph
             found = _gradients(outputs, leaves, seeds, keep)
         grads = tree_unflatten(_outside(found, keep), primal_spec)
@@ -241,11 +244,18 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     The product is the derivative of vjp by its cotangents, so operators need derivatives of second order. RuntimeError
     where primals and tangents do not fit.
     """
+    if not isinstance(primals, tuple):
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals). "
+            f"Got {type(primals).__name__}: write (primal,) for one"
+        )
     flat, spec = tree_flatten(tuple(tangents))
-    if tree_flatten(tuple(primals))[1] != spec:
+    if not flat:
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to contain at least one Tensor.")
+    if tree_flatten(primals)[1] != spec:
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure")
     with _recorded() as outer, following():
-        replaced, _, leaves = _wrapped("jvp", tuple(range(len(primals))), tuple(primals))
+        replaced, _, leaves = _wrapped("jvp", tuple(range(len(primals))), primals)
         result = func(*replaced)
         aux = None
         if has_aux:
@@ -312,20 +322,35 @@ def jacrev(
     """A function that gives the Jacobian of func's tensor by an argument: shape (*result, *argument). Of a tree of tensors it is
     that tree, with a Jacobian in the place of each; where arguments are a tree or several, a tree of them.
 
-    One backward pass for all elements of the result, whatever chunk_size is; in graphs one for each.
+    One backward pass for all elements of the result, whatever chunk_size is (ValueError below 1); in graphs one for each.
+    RuntimeError for complex arguments and results, as jacfwd and hessian give: their derivative is no one number.
     """
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"jacrev: `chunk_size` should be greater than 0, got {chunk_size}; None takes all at once")
     return _jacobian("jacrev", func, argnums, has_aux)
+
+
+def _all_real(name: str, tree: Any, kind: str) -> None:
+    """RuntimeError for a complex tensor in a tree of arguments or results, whose kind is told."""
+    for i, leaf in enumerate(tree_flatten(tree)[0]):
+        if isinstance(leaf, Tensor) and leaf.is_complex():
+            raise RuntimeError(
+                f"{name}: Expected all {kind} to be real but received complex tensor at flattened input idx: {i}; "
+                "derive a function of strata.view_as_real(tensor)"
+            )
 
 
 def _jacobian(name: str, func: Callable, argnums: int | tuple[int, ...], has_aux: bool) -> Callable:
     @functools.wraps(func)
     def derived(*args: Any, **kwargs: Any) -> Any:
+        _all_real(name, args, "inputs")
         with _recorded() as outer:
             replaced, tree, leaves = _wrapped(name, argnums, args)
             result = func(*replaced, **kwargs)
             aux = None
             if has_aux:
                 result, aux = result
+            _all_real(name, result, "outputs")
             outputs, result_spec = tree_flatten(result)
             if strange := [type(o).__name__ for o in outputs if not isinstance(o, Tensor)]:
                 raise RuntimeError(f"{name}(f)(*args): Expected f(*args) to return tensors, or a tree of them, got {strange[0]}")

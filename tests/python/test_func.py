@@ -160,3 +160,34 @@ def test_functional_call_gives_back_what_was_assigned():
     module.register_buffer("again", module.count)
     func.functional_call(module, given, X)
     assert set(given) == {"count"} and given["count"] == 7  # tied names are not added
+
+
+def test_cotangents_are_a_tree_like_the_result():
+    x = strata.ones(2)
+    one, pull = func.vjp(lambda x: x * 2, x)
+    both, pull_both = func.vjp(lambda x: (x * 2, {"a": x}), x)
+    wrong = [(pull, [x]), (pull, (x,)), (pull, {"a": x}), (pull_both, [x, {"a": x}]), (pull_both, (x, {"b": x})), (pull_both, x)]
+    for call, cotangents in wrong:
+        with pytest.raises(RuntimeError, match="structure of cotangents to be the same"):
+            call(cotangents)
+    assert pull(x)[0].tolist() == [2, 2] and pull_both((x, {"a": x}))[0].tolist() == [3, 3]
+    assert func.vjp(lambda x: x.sum(), x)[1](None)[0].tolist() == [1, 1]
+    for primals, said in (([x], "to be a tuple"), (x, "to be a tuple"), ((), "at least one Tensor")):
+        with pytest.raises(RuntimeError, match=said):
+            func.jvp(lambda *a: x, primals, primals)
+
+
+def test_jacobians_are_of_real_numbers():
+    x, z = strata.ones(2), strata.ones(2, dtype=strata.complex64)
+    for name in ("jacrev", "jacfwd", "hessian"):
+        derive = getattr(func, name)
+        with pytest.raises(RuntimeError, match=f"{name}: Expected all inputs to be real .* idx: 0"):
+            derive(lambda z: z.abs().sum())(z)
+        with pytest.raises(RuntimeError, match=f"{name}: Expected all inputs to be real .* idx: 1"):
+            derive(lambda x, z: x * z.real)(x, z)
+        with pytest.raises(RuntimeError, match="Expected all outputs to be real"):
+            derive(lambda x: x * 1j)(x)
+    for size in (0, -1):
+        with pytest.raises(ValueError, match="`chunk_size` should be greater than 0"):
+            func.jacrev(lambda x: x * x, chunk_size=size)
+    assert func.jacrev(lambda x: x * x, chunk_size=1)(x).tolist() == [[2, 0], [0, 2]]

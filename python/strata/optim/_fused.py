@@ -61,6 +61,16 @@ def call(operator: Callable[..., None], group: dict[str, Any], lists: tuple[list
         capture.call(operator, group, lists, options)
 
 
+def check_fused(group: dict[str, Any]) -> None:
+    """RuntimeError for parameters that are not real floats where the group says fused=True: complex ones are stepped as their two
+    parts where nobody asked for that kernel, as in PyTorch."""
+    if group.get("fused"):
+        from ._own_helpers import _device_dtype_check_for_fused
+
+        for parameter in group["params"]:
+            _device_dtype_check_for_fused(parameter)
+
+
 def scaling(optimizer: Optimizer) -> dict[str, Tensor]:
     """What a gradient scaler left on an optimiser whose kernel unscales by itself."""
     own = optimizer.__dict__
@@ -72,6 +82,11 @@ class FusedOptimizer(Optimizer):
 
     _buffers: tuple[str, ...] = ()  # in the order of the operator's lists
     _options: tuple[str, ...] = ()  # beside lr and betas
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group. RuntimeError for parameters that its fused=True does not take."""
+        super().add_param_group(param_group)
+        check_fused(param_group)
 
     def _operator(self, group: dict[str, Any]) -> Callable[..., None]:
         """Takes parameters, gradients, buffers and step counts, which count this step, and the options."""

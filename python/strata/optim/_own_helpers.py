@@ -84,4 +84,6 @@ def _get_foreach_kernels_supported_devices() -> list[str]:
 def _device_dtype_check_for_fused(p: Tensor, **unsupported: bool) -> None:
     """RuntimeError for a parameter that a fused step does not take."""
     if not p.is_floating_point():
-        raise RuntimeError(f"fused=True requires all the params to be floating point Tensors, got {p.dtype}")
+        raise RuntimeError(
+            f"`fused=True` requires all the params to be floating point Tensors of supported devices, got {p.dtype}; leave fused out"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import strata
 from strata import Tensor
 
-from ._fused import by_kind, call, rate, scaling
+from ._fused import by_kind, call, check_fused, rate, scaling
 from .optimizer import Optimizer, add_at, settings
 
 TYPE_CHECKING = False
@@ -44,6 +44,11 @@ class SGD(Optimizer):
         super().__init__(params, defaults)
         if fused:
             self._step_supports_amp_scaling = True
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group. RuntimeError for parameters that its fused=True does not take."""
+        super().add_param_group(param_group)
+        check_fused(param_group)
 
     def init_state(self) -> None:
         """Makes momentum buffers of zeros, which give the first step's result where dampening is 0.

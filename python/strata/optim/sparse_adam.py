@@ -35,6 +35,9 @@ class SparseAdam(Optimizer):
         sparse = [i for group in self.param_groups for i, p in enumerate(group["params"]) if getattr(p, "is_sparse", False)]
         if sparse:
             raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
+        mixed = [[g, i] for g, group in enumerate(self.param_groups) for i, p in enumerate(group["params"]) if p.is_complex()]
+        if mixed:  # squares of complex gradients are no second moments
+            raise ValueError(f"Complex params at indices {mixed}: SparseAdam does not support complex parameters")
 
     def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
         zeros = strata.zeros_like(parameter, memory_format=strata.preserve_format)

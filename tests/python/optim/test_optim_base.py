@@ -194,3 +194,16 @@ def test_mixed_dtypes_in_one_group():
     b.grad = strata.ones(1, dtype=strata.float64)
     optim.Adam([a, b], lr=0.1).step()
     assert float(a) == pytest.approx(0.9) and float(b) == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad])
+def test_fused_takes_real_floats_alone(kind):
+    z = strata.ones(2, dtype=strata.complex64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="`fused=True` requires .* floating point Tensors .* got strata.complex64"):
+        kind([z], lr=0.1, fused=True)
+    kind([leaf()], lr=0.1, fused=True)
+    with pytest.raises(ValueError, match=r"Complex params at indices \[\[0, 1\]\]"):
+        optim.SparseAdam([leaf(), z])
+    z.grad = strata.ones_like(z)
+    kind([z], lr=0.1).step()
+    assert (z.detach().real < 1).all()
