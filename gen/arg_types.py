@@ -52,7 +52,8 @@ TYPES = load()
 BASES = {"Tensor": "Tensor", "int": "Int", "SymInt": "SymInt", "float": "Float", "bool": "Bool", "Scalar": "Scalar", "str": "Str",
          "ScalarType": "DType", "Device": "Device", "MemoryFormat": "MemoryFormat", "Generator": "Generator", "Layout": "Layout"}
 # Kinds of Python's conversions that no type has: several out= tensors, and what is taken and not looked at.
-OTHER_KINDS = {"OutTuple": "tuple of Tensors", "Ignored": "anything"}
+OTHER_KINDS = {"OutTuple": "tuple of Tensors", "Ignored": "anything",
+               "Layout": "strata.strided (sparse tensors are made by sparse_coo_tensor and to_sparse)"}
 
 
 def kind_of(base: str, list_: str) -> str:

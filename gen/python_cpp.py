@@ -65,6 +65,8 @@ def invoke(e: Entry, kind: str, s: Schema, place: str) -> str:
     lines.append(f"  py::ReleaseLock lock(py::work_of({tensors}));" if tensors else "  py::ReleaseLock lock(false);")
     lines.append(f"  auto r = {call};\n  lock.take();")
     if factory:
+        if kind != "out":
+            lines.append(f"  if (s[{len(plain) + 2}] && py::to_Bool(s[{len(plain) + 2}])) r = py::pinned(r);")
         lines.append(f"  if (s[{len(plain)}] && py::to_Bool(s[{len(plain)}])) set_requires_grad(r, true);")
     names = [r.name for r in (e.schema if kind == "out" else s).returns]
     if len(s.returns) > 1 and all(names) and kind in ("function", "out"):
@@ -90,8 +92,8 @@ def arg_specs(e: Entry, kind: str, s: Schema) -> str:
         parts.append('{"out", py::ArgKind::OutTuple, false, true, false, -1}')
     if "factory" in e.row.tags and not many_out and kind != "inplace":
         parts.append('{"requires_grad", py::ArgKind::Bool, true, true, false, -1}')
-        parts.append('{"layout", py::ArgKind::Ignored, true, true, false, -1}')
-        parts.append('{"pin_memory", py::ArgKind::Ignored, true, true, false, -1}')
+        parts.append('{"layout", py::ArgKind::Layout, true, true, false, -1}')
+        parts.append('{"pin_memory", py::ArgKind::BoolOpt, true, true, false, -1}')
     return "{" + ", ".join(parts) + "}"
 
 

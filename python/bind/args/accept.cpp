@@ -128,8 +128,10 @@ bool accepts(const ArgSpec& spec, PyObject* o, Py_ssize_t* element) {
       return Py_TYPE(o) == memory_format_type;
     case ArgKind::Generator:
       return PyObject_TypeCheck(o, generator_type);
-    case ArgKind::Ignored:  // the one layout, or whether memory is pinned
-      return Py_TYPE(o) == layout_type || o == Py_None || PyBool_Check(o);
+    case ArgKind::Ignored:
+      return true;
+    case ArgKind::Layout:  // there is one
+      return Py_TYPE(o) == layout_type || o == Py_None;
   }
   return false;
 }

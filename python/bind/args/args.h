@@ -98,7 +98,8 @@ std::string_view to_Str(PyObject* o);
 std::optional<std::string_view> to_StrOpt(PyObject* o);
 DType to_DType(PyObject* o);  // strata.dtype, and float, int, bool, complex
 std::optional<DType> to_DTypeOpt(PyObject* o);
-Device to_Device(PyObject* o);  // strata.device or str
+Device to_Device(PyObject* o);   // strata.device or str
+Tensor pinned(const Tensor& t);  // what its method pin_memory() gives
 std::optional<Device> to_DeviceOpt(PyObject* o);
 MemoryFormat to_Format(PyObject* o);
 std::optional<MemoryFormat> to_FormatOpt(PyObject* o);

@@ -36,7 +36,18 @@ std::optional<Device> wanted_device(PyObject* o) {
   return !device && factory_device().is_meta() ? factory_device() : device;
 }
 
-PyObject* finished(Tensor&& t, const char* function, PyObject* requires_grad) {
+}  // namespace
+
+Tensor pinned(const Tensor& t) {
+  const Own object(checked(wrap(t)));
+  const Own made(checked(PyObject_CallMethod(object.get(), "pin_memory", nullptr)));
+  return tensor_of(made.get());
+}
+
+namespace {
+
+PyObject* finished(Tensor&& t, const char* function, PyObject* requires_grad, PyObject* pin_memory = nullptr) {
+  if (bool_argument(function, "pin_memory", pin_memory)) t = pinned(t);
   if (bool_argument(function, "requires_grad", requires_grad)) set_requires_grad(t, true);
   return wrap(std::move(t));
 }
@@ -49,7 +60,7 @@ PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
         "sourceTensor.detach().clone().requires_grad_(True), rather than strata.tensor(sourceTensor).");
   const std::optional<Device> device = wanted_device(v[2]);
-  return finished(tensor_from_data(v[0], dtype_argument("tensor", v[1]), device), "tensor", v[3]);
+  return finished(tensor_from_data(v[0], dtype_argument("tensor", v[1]), device), "tensor", v[3], v[4]);
 }
 
 PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {

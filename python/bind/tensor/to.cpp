@@ -26,9 +26,11 @@ bool flag(const char* function, const char* name, PyObject* o) {
   return o == Py_True;
 }
 
-// "torch.FloatTensor", "strata.LongTensor", "FloatTensor".
-std::optional<DType> legacy_dtype(std::string_view name) {
-  size_t dot = name.rfind('.');
+// "torch.FloatTensor", "strata.LongTensor", "FloatTensor"; the name of a device may stand before the last word.
+std::optional<DType> legacy_dtype(std::string_view name, std::optional<Device>* device) {
+  const size_t dot = name.rfind('.'), before = dot == std::string_view::npos ? dot : name.rfind('.', dot - 1);
+  *device = Device{};
+  if (before != std::string_view::npos) *device = parse_device(name.substr(before + 1, dot - before - 1));
   if (dot != std::string_view::npos) name.remove_prefix(dot + 1);
   for (int i = 0; i < kDTypeCount; ++i)
     if (name == std::string(scalar_type_name(DType(i))) + "Tensor") return DType(i);
@@ -118,8 +120,9 @@ PyObject* tensor_type(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
     return checked(shown(name));
   }
   DType dtype;
+  std::optional<Device> device;
   if (PyUnicode_Check(v[0])) {
-    std::optional<DType> named = legacy_dtype(to_Str(v[0]));
+    std::optional<DType> named = legacy_dtype(to_Str(v[0]), &device);
     if (!named)
       raise(PyExc_ValueError,
             str_cat("invalid type: '", to_Str(v[0]), "'; expected a name such as 'strata.FloatTensor'"));
@@ -127,7 +130,7 @@ PyObject* tensor_type(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   } else {
     dtype = to_DType(v[0]);
   }
-  return result(self, converted(t, dtype, std::nullopt, flag("type", "non_blocking", v[1])));
+  return result(self, converted(t, dtype, device, flag("type", "non_blocking", v[1])));
 }
 
 }  // namespace strata::py

@@ -71,11 +71,19 @@ def save(m: Any, f: str | os.PathLike | IO[bytes], _extra_files: dict[str, Any] 
             for form, graph in trace.forms():
                 path = os.path.join(folder, str(len(texts)))
                 _graph_file.save(graph, path, weights=False)
+                if not _still_fits(graph, path):
+                    continue
                 with open(path, "rb") as file:
                     texts.append(file.read())
                 captured = {name: tensors.number(t) for name, t in graph.captured.items()}
                 graphs.append({"form": form, "reads": graph.reads, "captured": captured})
-            held["traces"][method] = {"name": trace.name, "graphs": graphs, "program": _program_of(trace, tensors)}
+            if not graphs:
+                raise RuntimeError(
+                    f"jit.save: the tensors of {trace.name} have another dtype, device or size than when it was traced: trace it again, or "
+                    "call it once with inputs that fit them now"
+                )
+            program = _program_of(trace, tensors) if len(graphs) == len(trace.graphs) else None
+            held["traces"][method] = {"name": trace.name, "graphs": graphs, "program": program}
     if isinstance(m, ScriptModule):
         held["module"] = _described(m, tensors)
     held["learned"] = [t.requires_grad for t in tensors.tensors]
@@ -88,6 +96,15 @@ def save(m: Any, f: str | os.PathLike | IO[bytes], _extra_files: dict[str, Any] 
             archive.writestr(f"graph {i}", text)
         for name, content in (_extra_files or {}).items():
             archive.writestr(f"extra/{name}", content)
+
+
+def _still_fits(graph: Graph, path: str) -> bool:
+    """Whether the graph's tensors are as they were traced, and not converted since, as by half()."""
+    try:
+        _graph_file.load(Graph.__new__(Graph), path, graph.captured)
+    except ValueError:
+        return False
+    return True
 
 
 def _program_of(trace: Trace, tensors: _Tensors) -> dict[str, Any] | None:

@@ -432,3 +432,13 @@ def test_inputs_of_other_strides():
     traced, x = strata.jit.trace(lambda a: a.flatten() * 2, strata.ones(2, 2)), strata.randn(3, 4)
     for part in (x[:2, ::2], x.t()[:2, :2], x[:1, :1].expand(2, 2), x.as_strided((2, 2), (1, 1)), x[:2, :2]):
         assert strata.equal(traced(part), part.flatten() * 2)
+
+
+def test_modules_converted_after_they_were_traced(tmp_path):
+    traced, path, x = strata.jit.trace(nn.Sequential(nn.Linear(3, 3), nn.ReLU()), strata.ones(2, 3)), tmp_path / "t", strata.ones(2, 3).double()
+    traced.double()
+    with pytest.raises(RuntimeError, match="another dtype.*trace it again"):
+        strata.jit.save(traced, path)
+    wanted = traced(x)
+    strata.jit.save(traced, path)
+    assert strata.equal(strata.jit.load(path)(x), wanted)
