@@ -18,6 +18,7 @@
 #include "strata/generated/ops/compose.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
+#include "strata/generated/ops/distance.h"
 #include "strata/generated/ops/index.h"
 #include "strata/generated/ops/matmul.h"
 #include "strata/generated/ops/pointwise.h"
@@ -64,23 +65,11 @@ Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim
 
 namespace {
 
-constexpr int64_t kDifferences = 1 << 20;  // elements of differences that are made at a time, where nobody keeps them
-
 // Whether what is made on the way takes memory here and is seen by nobody: no gradient is to be recorded, no mode or
 // recording is on.
 bool unseen(const Tensor& a, const Tensor& b) {
   return dispatch_tls.include.empty() && by_hand(a) && by_hand(b) &&
          !(grad_enabled() && (a.requires_grad() || b.requires_grad()));
-}
-
-// make(begin, count) of all `n` rows, whose differences have `each` elements, joined along dim.
-template <class F>
-Tensor by_pieces(int64_t n, int64_t each, int64_t dim, F&& make) {
-  const int64_t most = std::max<int64_t>(1, kDifferences / std::max<int64_t>(1, each));
-  if (n <= most) return make(0, n);
-  std::vector<Tensor> made;
-  for (int64_t begin = 0; begin < n; begin += most) made.push_back(make(begin, std::min(most, n - begin)));
-  return ops::cat(made, dim);
 }
 
 }  // namespace
@@ -96,28 +85,19 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
   STRATA_CHECK(mode.value_or(0) >= 0 && mode.value_or(0) <= 2, "possible modes: 0, 1, 2, but was: ", mode.value_or(0));
   // As in PyTorch; differences of all pairs need memory for each of their elements.
   const int64_t rows = std::max(x1.size(-2), x2.size(-2)), how = mode.value_or(0);
-  if (p == 2 && (how == 1 || (how == 0 && rows > 25)) && x1.dtype() == x2.dtype() && x1.numel() && x2.numel()) {
-    DimVec batch =
-        broadcast_shapes(x1.sizes().slice(0, size_t(x1.dim() - 2)), x2.sizes().slice(0, size_t(x2.dim() - 2)));
-    const auto expanded = [&](const Tensor& x) {
-      DimVec sizes = batch;
-      sizes.push_back(x.size(-2));
-      sizes.push_back(x.size(-1));
-      return ops::expand(x, sizes);
-    };
+  DimVec batch = broadcast_shapes(x1.sizes().slice(0, size_t(x1.dim() - 2)), x2.sizes().slice(0, size_t(x2.dim() - 2)));
+  const DType dtype = promote_types(x1.dtype(), x2.dtype());
+  const auto expanded = [&](const Tensor& x) {
+    DimVec sizes = batch;
+    sizes.push_back(x.size(-2));
+    sizes.push_back(x.size(-1));
+    return ops::expand(x.dtype() == dtype ? x : ops::to(x, dtype), sizes);
+  };
+  if (p == 2 && (how == 1 || (how == 0 && rows > 25)) && x1.dtype() == x2.dtype() && x1.numel() && x2.numel())
     return ops::_euclidean_dist(expanded(x1), expanded(x2));
-  }
   STRATA_CHECK_NOT_IMPLEMENTED(!is_half(x1.dtype()) && !is_half(x2.dtype()), "\"cdist\" not implemented for '",
                                scalar_type_name(x1.dtype()), "'; convert the operands to float32 first");
-  DimVec last{-1};
-  const auto to = [&](const Tensor& rows) {
-    return ops::linalg_vector_norm(ops::sub(ops::unsqueeze(rows, -2), ops::unsqueeze(x2, -3)), Scalar(p),
-                                   OptIntArrayRef(last));
-  };
-  if (!unseen(x1, x2) || !x1.numel() || !x2.numel()) return to(x1);
-  const int64_t n = x1.size(-2), batch = x1.numel() / (n * x1.size(-1));
-  return by_pieces(n, batch * x2.numel(), -2,
-                   [&](int64_t begin, int64_t count) { return to(ops::narrow(x1, -2, begin, count)); });
+  return ops::_distances(expanded(x1), expanded(x2), p);
 }
 
 Tensor pdist(const Tensor& self, double p) {
@@ -129,17 +109,17 @@ Tensor pdist(const Tensor& self, double p) {
       n < 2 || self.sizes()[1] == 0 || self.dtype() == DType::F32 || self.dtype() == DType::F64,
       "\"pdist\" not implemented for '", scalar_type_name(self.dtype()), "'; convert the operand with .to() first");
   constexpr int64_t kFew = 1 << 14, kNear = 1 << 16;  // elements of differences
-  const auto distances = [&](const Tensor& a, const Tensor& b) {
-    const DimVec last{-1};
-    return ops::linalg_vector_norm(ops::sub(a, b), Scalar(p), OptIntArrayRef(last));
-  };
-  if (n < 2 || n * n * self.size(1) < kFew || !unseen(self, self)) {
+  const DimVec last{-1};
+  if (n < 2) return ops::flatten(ops::narrow(self, 0, 0, 0), 0, -1);
+  if (self.size(1) == 0 || n * n * self.size(1) < kFew || !unseen(self, self)) {
     const Tensor pairs = [&] {
       const KindGuard kind(self);
       return ops::triu_indices(n, n, 1, DType::I64, self.device());
     }();
-    const auto rows = [&](int64_t which) { return ops::index_select(self, 0, ops::select(pairs, 0, which)); };
-    return distances(rows(0), rows(1));
+    const Tensor first = ops::select(pairs, 0, 0), second = ops::select(pairs, 0, 1);
+    if (self.size(1) == 0) return ops::index_select(ops::sum(self, OptIntArrayRef(last), false), 0, first);
+    const Tensor all = ops::flatten(ops::_distances(self, self, p), 0, 1);
+    return ops::index_select(all, 0, ops::add(ops::mul(first, Scalar(n)), second));
   }
   // Some rows at a time with all that follow: their differences stay in a cache.
   const Tensor x = ops::contiguous(self, MemoryFormat::Contiguous);
@@ -147,7 +127,9 @@ Tensor pdist(const Tensor& self, double p) {
   for (int64_t i = 0, some = 1; i + 1 < n; i += some) {
     const int64_t rest = n - i - 1;
     some = std::clamp<int64_t>(kNear / std::max<int64_t>(1, rest * x.size(1)), 1, rest);
-    const Tensor block = distances(ops::unsqueeze(ops::narrow(x, 0, i, some), 1), ops::narrow(x, 0, i + 1, rest));
+    const Tensor block =
+        ops::linalg_vector_norm(ops::sub(ops::unsqueeze(ops::narrow(x, 0, i, some), 1), ops::narrow(x, 0, i + 1, rest)),
+                                Scalar(p), OptIntArrayRef(last));
     for (int64_t r = 0; r < some; ++r) made.push_back(ops::narrow(ops::select(block, 0, r), 0, r, rest - r));
   }
   return ops::cat(made, 0);

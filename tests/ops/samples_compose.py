@@ -166,6 +166,24 @@ def euclidean_dist(m):
     yield call(m.tensor(2, 3, 3), m.tensor(2, 2, 3))
 
 
+@sample("distances")
+def distances(m):
+    for p in (2.0, 1.0, 0.0, 3.0, 0.5, 1.5, float("inf")):
+        yield call(m.tensor(3, 4), m.tensor(2, 4), p)
+    yield call(m.tensor(2, 3, 4), m.tensor(2, 2, 4), 1.0)
+    yield call(m.tensor(2, 40), m.tensor(3, 40), 2.0)
+    yield call(m.tensor(3, 0), m.tensor(2, 0), float("inf"))
+    yield call(m.tensor(0, 4), m.tensor(2, 4), 1.0)
+
+
+@sample("distances_backward")
+def distances_backward(m):
+    for p in (2.0, 1.0, 0.0, 3.0, 1.5):
+        yield call(m.tensor(3, 2), m.tensor(3, 4), m.tensor(2, 4), m.tensor(3, 2, low=0.5), p)
+    yield call(m.tensor(2, 3, 2), m.tensor(2, 3, 40), m.tensor(2, 2, 40), m.tensor(2, 3, 2, low=0.5), 2.0)
+    yield call(m.tensor(3, 2), m.tensor(3, 0), m.tensor(2, 0), m.tensor(3, 2, low=0.5), 2.0)
+
+
 @sample("pdist")
 def pdist(m):
     yield call(m.tensor(4, 3))
