@@ -162,7 +162,7 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
     The operands may also come interleaved with lists of dims: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
     """
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)) and not isinstance(equation, strata.Tensor):
-        return einsum(equation, *operands[0])  # whoever overrides it gets the operands themselves
+        operands = tuple(operands[0])  # whoever overrides it gets the operands themselves
     if _overrides(operands):
         return _overridden(einsum, operands, equation, *operands)
     if not operands:
@@ -171,7 +171,7 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
             "subscripts list"
         )
     if not isinstance(equation, strata.Tensor):
-        return _table("einsum")(equation, _listed(operands))
+        return _table("einsum")(equation, operands)
     from itertools import islice
     from operator import index  # which takes half as long to import as the rest of this package
 
