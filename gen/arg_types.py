@@ -51,7 +51,7 @@ TYPES = load()
 # Of the C++ schema parser: the words of types, and what they are called in C++. Only the parser knows SymInt and Layout.
 BASES = {"Tensor": "Tensor", "int": "Int", "SymInt": "SymInt", "float": "Float", "bool": "Bool", "Scalar": "Scalar", "str": "Str",
          "ScalarType": "DType", "Device": "Device", "MemoryFormat": "MemoryFormat", "Generator": "Generator", "Layout": "Layout"}
-# Kinds of Python's conversions that no type has: several out= tensors, and what is taken and not looked at.
+# Kinds of Python's conversions that no type has: several out= tensors, what is taken and not looked at, and the one layout.
 OTHER_KINDS = {"OutTuple": "tuple of Tensors", "Ignored": "anything",
                "Layout": "strata.strided (sparse tensors are made by sparse_coo_tensor and to_sparse)"}
 

@@ -73,7 +73,7 @@ def each(value: Any, change: Callable[[Tensor], Any]) -> Any:
 
 
 class Written(RuntimeError):
-    """A tensor that is the same for all elements would be written by each of them."""
+    """A tensor that is the same for all elements would be written by each of them, in a loop over the elements, too: vmap raises it."""
 
     def __init__(self) -> None:
         super().__init__(WRITTEN)

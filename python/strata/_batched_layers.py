@@ -7,7 +7,7 @@ import strata
 from strata import Tensor
 
 from ._batched import Written, each
-from ._batched_rules import _along, _bound, _folded, _inner, _put, _ranked, _rule, rule_of
+from ._batched_rules import _along, _beside, _bound, _folded, _inner, _put, _ranked, _rule, _shifted, rule_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,10 +96,6 @@ def _attention_back(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
 
 
 # ---- normalisation: each element's channels beside those of the others
-def _beside(level: Level, images: Tensor) -> Tensor:
-    return level.whole(images).transpose(0, 1).flatten(1, 2)
-
-
 def _apart(level: Level, t: Tensor) -> Tensor:
     return t.unflatten(1, (level.size, t.shape[1] // level.size)).transpose(0, 1)
 
@@ -257,13 +253,7 @@ def _at_places(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
     x, dim, index, source = args
     if level.owns(index) or x.dim() == 0 or (isinstance(source, Tensor) and source.dim() != x.dim()):
         return NotImplemented
-    return func(level.whole(x), _shifted_dim(x, dim), index, level.whole(source) if isinstance(source, Tensor) else source, **kwargs)
-
-
-def _shifted_dim(x: Tensor, dim: int) -> int:
-    if not -x.dim() <= dim < x.dim():
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-x.dim()}, {x.dim() - 1}], but got {dim})")
-    return dim % x.dim() + 1
+    return func(level.whole(x), _shifted(dim, x.dim()), index, level.whole(source) if isinstance(source, Tensor) else source, **kwargs)
 
 
 @_rule("bucketize.Tensor")
@@ -289,14 +279,16 @@ def _trace(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
 def _diagonal_put_back(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
     args, kwargs = _bound(func, args, kwargs)
     x, source, offset, *dims = args
-    return func(level.whole(x), level.whole(source), offset, *(_shifted_dim(x, d) for d in dims))
+    return func(level.whole(x), level.whole(source), offset, *_shifted(dims, x.dim()))
 
 
-@_rule("linalg_solve_ex linalg_solve_triangular cholesky_solve")
-def _solved(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
-    if args[0].dim() < 2 or args[0].dim() != args[1].dim():
+# Matrices, or batches of them of as many dims.
+@_rule("linalg_solve_ex linalg_solve_triangular cholesky_solve strata::_distances strata::_distances_backward")
+def _matrices(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
+    ranks = {a.dim() for a in args if isinstance(a, Tensor)}
+    if len(ranks) > 1 or min(ranks) < 2:
         return NotImplemented
-    return func(level.whole(args[0]), level.whole(args[1]), *args[2:], **kwargs)
+    return func(*(level.whole(a) if isinstance(a, Tensor) else a for a in args), **kwargs)
 
 
 @_rule("new_zeros new_ones new_empty new_full")

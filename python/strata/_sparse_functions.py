@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 from strata import _sparse_places as _places
 from strata._sparse_coo import SparseTensor, _flat, at, from_dense
-from strata._sparse_products import matmul, mul_held
+from strata._sparse_products import _sparse, matmul, mul_held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["HANDLED"]
-
-
-def _sparse(x: Any) -> bool:
-    return isinstance(x, SparseTensor)
 
 
 def addmm(input: Tensor, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:

@@ -83,7 +83,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
     STRATA_CHECK(t->is_floating_point(), "cdist only supports floating-point dtypes, got: ", t->dtype());
   STRATA_CHECK(p >= 0, "cdist only supports non-negative p values, got ", p);
   STRATA_CHECK(mode.value_or(0) >= 0 && mode.value_or(0) <= 2, "possible modes: 0, 1, 2, but was: ", mode.value_or(0));
-  // As in PyTorch; differences of all pairs need memory for each of their elements.
+  // As in PyTorch: a product is quicker, and loses digits.
   const int64_t rows = std::max(x1.size(-2), x2.size(-2)), how = mode.value_or(0);
   DimVec batch = broadcast_shapes(x1.sizes().slice(0, size_t(x1.dim() - 2)), x2.sizes().slice(0, size_t(x2.dim() - 2)));
   const DType dtype = promote_types(x1.dtype(), x2.dtype());

@@ -86,6 +86,8 @@ CASES = {
     "trace": (strata.trace, (SQUARE,), ()),
     "solved": (strata.linalg.solve, (SQUARE, R(B, 4, 3)), ()),
     "solved for one": (strata.linalg.solve, (SQUARE,), (R(4, 3),)),
+    "distances": (lambda x, y: strata.cdist(x, y, p=1.0), (ROWS, R(B, 5, 7)), ()),
+    "distances to one": (lambda x, y: strata.cdist(x, y, p=3.0), (ROWS,), (R(5, 7),)),
     "zeros": (lambda x: x.new_zeros(3, 7).add_(x[:3]), (ROWS,), ()),
     "full": (lambda x: x.new_full((6, 7), 2.0).mul_(x), (ROWS,), ()),
 }

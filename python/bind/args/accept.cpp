@@ -129,7 +129,8 @@ bool accepts(const ArgSpec& spec, PyObject* o, Py_ssize_t* element) {
     case ArgKind::Generator:
       return PyObject_TypeCheck(o, generator_type);
     case ArgKind::Ignored:
-      return true;
+      if (PyBool_Check(o)) return true;
+      [[fallthrough]];
     case ArgKind::Layout:  // there is one
       return Py_TYPE(o) == layout_type || o == Py_None;
   }

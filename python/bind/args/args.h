@@ -98,8 +98,7 @@ std::string_view to_Str(PyObject* o);
 std::optional<std::string_view> to_StrOpt(PyObject* o);
 DType to_DType(PyObject* o);  // strata.dtype, and float, int, bool, complex
 std::optional<DType> to_DTypeOpt(PyObject* o);
-Device to_Device(PyObject* o);   // strata.device or str
-Tensor pinned(const Tensor& t);  // what its method pin_memory() gives
+Device to_Device(PyObject* o);  // strata.device or str
 std::optional<Device> to_DeviceOpt(PyObject* o);
 MemoryFormat to_Format(PyObject* o);
 std::optional<MemoryFormat> to_FormatOpt(PyObject* o);
@@ -107,6 +106,7 @@ std::optional<MemoryFormat> to_FormatOpt(PyObject* o);
 std::optional<MemoryFormat> format_argument(const char* function, PyObject* o);
 Generator to_Generator(PyObject* o);
 Tensor out_item(PyObject* tuple, int i, int count);  // out=(a, b)
+Tensor pinned(const Tensor& t);                      // what its method pin_memory() gives
 // A factory's dtype and device beside its out=: they must be out's; no dtype means out's.
 void match_out(const Tensor& out, std::optional<DType>& dtype, const std::optional<Device>& device);
 

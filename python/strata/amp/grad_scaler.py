@@ -127,9 +127,11 @@ class GradScaler:
                     continue
                 if p.grad.dtype == strata.float16 and not allow_half:
                     raise ValueError("Attempting to unscale FP16 gradients.")
-                if p.grad.is_sparse:
-                    p.grad = p.grad.coalesce()  # values of its own, and sums, which may be infinite
-                groups[p.grad.device, p.grad.dtype].append(p.grad._values() if p.grad.is_sparse else p.grad)
+                grad = p.grad
+                if grad.is_sparse:
+                    p.grad = grad.coalesce()  # values of its own, and sums, which may be infinite
+                    grad = p.grad._values()
+                groups[grad.device, grad.dtype].append(grad)
         with strata.no_grad():
             for (device, _), grads in groups.items():
                 strata._amp_foreach_non_finite_check_and_unscale_(grads, found.get(device), inverses.get(device))
