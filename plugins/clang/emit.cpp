@@ -48,6 +48,7 @@ bool emit(llvm::Module& module, llvm::LLVMTargetMachine& machine, llvm::SmallVec
   llvm::legacy::PassManager passes;
   auto* functions = new llvm::MachineModuleInfoWrapperPass(&machine);
   llvm::TargetPassConfig* config = machine.createPassConfig(passes);
+  config->setDisableVerify(true);
   passes.add(config);
   passes.add(functions);
   // Before later passes take the load out again.

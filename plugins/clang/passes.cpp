@@ -52,6 +52,14 @@ void fence_widened(Module& module) {
     }
 }
 
+// Unrolls what LLVM's pass would, which takes the cost of a whole body before it asks how many turns there are.
+struct UnrollCounted : PassInfoMixin<UnrollCounted> {
+  PreservedAnalyses run(Loop& loop, LoopAnalysisManager& manager, LoopStandardAnalysisResults& all, LPMUpdater& updater) {
+    if (!all.SE.getSmallConstantMaxTripCount(&loop)) return PreservedAnalyses::all();
+    return LoopFullUnrollPass(2, false, false).run(loop, manager, all, updater);
+  }
+};
+
 }  // namespace
 
 void run_passes(Module& module, TargetMachine& machine, bool vectorize, bool combine) {
@@ -98,7 +106,7 @@ void run_passes(Module& module, TargetMachine& machine, bool vectorize, bool com
   each.addPass(SimplifyCFGPass());
   // Accumulators are arrays that loops marked WHOLLY walk over; registers once these are unrolled. The loop over the
   // lanes of a block, of one turn, disappears here too.
-  each.addPass(createFunctionToLoopPassAdaptor(LoopFullUnrollPass(2, false, false)));
+  each.addPass(createFunctionToLoopPassAdaptor(UnrollCounted()));
   each.addPass(SROAPass(SROAOptions::ModifyCFG));
   each.addPass(EarlyCSEPass(false));
   each.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass(true, false)));

@@ -97,7 +97,8 @@ void start() {
                              "-disable-branch-fold",
                              "-disable-tail-duplicate",
                              "-disable-early-taildup",
-                             "-disable-post-ra"};
+                             "-disable-post-ra",
+                             "-disable-x86-domain-reassignment"};
     llvm::cl::ParseCommandLineOptions(std::size(options), options);
   });
 }

@@ -80,15 +80,19 @@ typedef struct StrataKernelFile { const StrataKernelEntry* entries; i64 count; }
 #define bits_f32(x) BITS(f32, x)
 #define bits_f64(x) BITS(f64, x)
 #define CONVERT(T, v) __builtin_convertvector(v, T)
-#define SPLAT(T, x) ((x) - (T){0})
 #define LOAD(T, p) (*(const T##_u*)(p))
-#define EACH_LANE(T, f, a, b, n) ({ const T a_ = (a), b_ = (b); T r_ = {0}; each_##f##_##T(&r_, &a_, &b_, n, status); r_; })
+#define EACH_LANE(T, f, a, b, n) ({ const T a_ = (a), b_ = (b); T r_ = SPLAT(T, 0); each_##f##_##T(&r_, &a_, &b_, n, status); r_; })
+// For a list of initial values Clang inserts one lane after the other, zeros too: a fifth of its time.
 #ifdef __clang__
+#define ANY_LANES(n) __attribute__((ext_vector_type(n)))
+#define SPLAT(T, x) ((T)(T##_x)(x))
 #define STREAM(T, p, v) __builtin_nontemporal_store(v, (T##_s*)(p))
 #define ANY_ORDER _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
 #define IN_ORDER _Pragma("clang loop vectorize(disable) unroll(disable)")
 #define WHOLLY _Pragma("clang loop unroll(full)")
 #else
+#define ANY_LANES(n)
+#define SPLAT(T, x) ((x) - (T){0})
 #define STREAM(T, p, v) (*(T##_s*)(p) = (v))
 #define ANY_ORDER _Pragma("GCC ivdep")
 #define IN_ORDER
@@ -160,7 +164,7 @@ static __attribute__((noinline)) $V part_$V(const $E* p, i64 left) {
 #ifdef PART_$W
   return PART_$W($V, p, left);
 #else
-  $V r = {0};
+  $V r = SPLAT($V, 0);
   for (i64 k = 0; k < left; k++) (($E*)&r)[k] = p[k];
   return r;
 #endif
@@ -192,7 +196,7 @@ INLINE void store_$V($E* p, $V v, i64 left) {
 #endif
 )C"},
     {"load_pairs", "", R"C(INLINE $V load_pairs_$V(const void* p, i64 left) {
-  $V r = {0};
+  $V r = SPLAT($V, 0);
   for (int k = 0; k < LANES; k++)
     if (k < left) r[k] = ((const $E*)p)[2 * k];
   return r;
@@ -344,14 +348,14 @@ std::string fill(std::string text, const std::string& e, char kind = 'v') {
 
 std::string vector_type(const std::string& name) {
   const std::string e = name.substr(1), element = std::to_string(width(e) / 8);
-  const std::string size = lanes_of(name[0]) + " * " + element;
+  const std::string lanes = lanes_of(name[0]), size = lanes + " * " + element;
   std::string upper = name;
   std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) { return std::toupper(c); });
   return (e == "f16" ? "typedef _Float16 f16;\n" : "") + std::string("typedef ") + e + " " + name +
          " __attribute__((vector_size(" + size + ")));\n" + "typedef " + e + " " + name +
          "_u __attribute__((vector_size(" + size + "), aligned(" + element + "), may_alias));\n" + "typedef " + e +
          " " + name + "_s __attribute__((vector_size(" + size + "), aligned(" + size + " < 64 ? " + size +
-         " : 64), may_alias));\n" + "#define " + upper + "(x) SPLAT(" + name + ", x)\n";
+         " : 64), may_alias));\n" + "typedef " + e + " " + name + "_x ANY_LANES(" + lanes + ");\n" + "#define " + upper + "(x) SPLAT(" + name + ", x)\n";
 }
 
 // Writes helpers, those they need first.

@@ -212,7 +212,7 @@ std::string ReductionPrinter::few(const std::string& element, const std::string&
   };
   std::string out = whole ? "  {\n" : "#ifdef MASKS\n  if (count < " + std::to_string(kMost) + ") {\n";
   out += each([](const Part& p) {
-    return std::string("    $T all_$acc;\n") + (p.form == Form::Free && p.is_float ? "    $M nan_$acc = {0};\n" : "");
+    return std::string("    $T all_$acc;\n") + (p.form == Form::Free && p.is_float ? "    $M nan_$acc = SPLAT($M, 0);\n" : "");
   });
   out +=
       "    {\n" + four(0) + each([](const Part&) { return "    all_$acc = " + tree("g_$acc", 4) + ";\n"; }) + "    }\n";
@@ -288,7 +288,7 @@ std::string ReductionPrinter::groups(const std::string& fetches, const std::stri
   };
   out += each([&](const Part& p) -> std::string {
     if (p.form == Form::Tree) return "    $T $acc[8];\n";
-    return std::string("    $T $acc = $start;\n") + (p.is_float ? "    $M nan_$acc = {0};\n" : "");
+    return std::string("    $T $acc = $start;\n") + (p.is_float ? "    $M nan_$acc = SPLAT($M, 0);\n" : "");
   });
   out += "    for (i64 at = 0; at + 128 <= count; at += 128) {\n" + group + fold_group("$acc[at >> 7]") + "    }\n";
   const auto result = [&](const char* tree) {
@@ -324,7 +324,7 @@ std::string ReductionPrinter::before() {
         return std::string(vector_ || !p.is_float
                                ? "  $T $acc = $start;\n"
                                : "  $T $acc[16];\n  for (int l = 0; l < 16; l++) $acc[l] = $start;\n") +
-               (p.is_float ? vector_ ? "  $M nan_$acc = {0};\n" : "  $M nan_$acc = 0;\n" : "");
+               (p.is_float ? vector_ ? "  $M nan_$acc = SPLAT($M, 0);\n" : "  $M nan_$acc = 0;\n" : "");
       default:
         return vector_ ? "  $T $acc[4] = {$start, $start, $start, $start};\n  $I ${acc}_at[4] = {0};\n"
                        : "  $T $acc = $start;\n  i64 ${acc}_at = 0;\n";
