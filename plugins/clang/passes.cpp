@@ -54,7 +54,8 @@ void fence_widened(Module& module) {
 
 // Unrolls what LLVM's pass would, which takes the cost of a whole body before it asks how many turns there are.
 struct UnrollCounted : PassInfoMixin<UnrollCounted> {
-  PreservedAnalyses run(Loop& loop, LoopAnalysisManager& manager, LoopStandardAnalysisResults& all, LPMUpdater& updater) {
+  PreservedAnalyses run(Loop& loop, LoopAnalysisManager& manager, LoopStandardAnalysisResults& all,
+                        LPMUpdater& updater) {
     if (!all.SE.getSmallConstantMaxTripCount(&loop)) return PreservedAnalyses::all();
     return LoopFullUnrollPass(2, false, false).run(loop, manager, all, updater);
   }

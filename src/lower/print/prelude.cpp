@@ -355,7 +355,8 @@ std::string vector_type(const std::string& name) {
          " __attribute__((vector_size(" + size + ")));\n" + "typedef " + e + " " + name +
          "_u __attribute__((vector_size(" + size + "), aligned(" + element + "), may_alias));\n" + "typedef " + e +
          " " + name + "_s __attribute__((vector_size(" + size + "), aligned(" + size + " < 64 ? " + size +
-         " : 64), may_alias));\n" + "typedef " + e + " " + name + "_x ANY_LANES(" + lanes + ");\n" + "#define " + upper + "(x) SPLAT(" + name + ", x)\n";
+         " : 64), may_alias));\n" + "typedef " + e + " " + name + "_x ANY_LANES(" + lanes + ");\n" + "#define " +
+         upper + "(x) SPLAT(" + name + ", x)\n";
 }
 
 // Writes helpers, those they need first.

@@ -212,7 +212,8 @@ std::string ReductionPrinter::few(const std::string& element, const std::string&
   };
   std::string out = whole ? "  {\n" : "#ifdef MASKS\n  if (count < " + std::to_string(kMost) + ") {\n";
   out += each([](const Part& p) {
-    return std::string("    $T all_$acc;\n") + (p.form == Form::Free && p.is_float ? "    $M nan_$acc = SPLAT($M, 0);\n" : "");
+    return std::string("    $T all_$acc;\n") +
+           (p.form == Form::Free && p.is_float ? "    $M nan_$acc = SPLAT($M, 0);\n" : "");
   });
   out +=
       "    {\n" + four(0) + each([](const Part&) { return "    all_$acc = " + tree("g_$acc", 4) + ";\n"; }) + "    }\n";
