@@ -1,6 +1,7 @@
 """Random programs over tensors, captured as graphs and compiled: results, written inputs and the generator's state have eager's
-bits. `./run fuzz-graphs --graphs N --seed S [--replay NUMBER]`; half of the programs are taken with their gradients. With
-`--device PLUGIN` the graphs run on the device of that plugin, and eager on the CPU."""
+bits, and a graph's text reads back as it was. `./run fuzz-graphs --graphs N --seed S [--replay NUMBER]`; half of the programs are
+taken with their gradients. `--without-library`: without calls of libraries, eager and compiled. With `--device PLUGIN` the graphs
+run on the device of that plugin, and eager on the CPU."""
 
 from __future__ import annotations
 
@@ -298,6 +299,10 @@ def examine(seed: int, number: int, fused: bool, say=None) -> tuple[str, str]:
         graph, _ = strata._C._record(f, given(DEVICE))
     except ERRORS as e:
         return "refused", f"{text}{e}"
+    form = strata._C._graph_text(graph)
+    again = strata._C._graph_text(strata._C._graph_parse(form, strata._C._graph_captured(graph)))
+    if again != form:
+        return "differs", f"{text}the graph's text does not read back as it was:\n{form}\n{again}"
     try:
         plan = strata._C._graph_compile(graph, fused)
     except NotImplementedError as e:
@@ -307,7 +312,7 @@ def examine(seed: int, number: int, fused: bool, say=None) -> tuple[str, str]:
     wanted = look(f(*xs), xs)
     drawn = state(CPU)
     shown = f"{text}inputs: {[(str(t.dtype), tuple(t.shape), t.stride()) for t in maker.inputs]}\n"
-    shown += strata._C._graph_text(graph) + strata._C._plan_text(plan, "launches") + strata._C._plan_text(plan, "explain")
+    shown += form + strata._C._plan_text(plan, "launches") + strata._C._plan_text(plan, "explain")
     for turn in range(2):
         strata.manual_seed(number + 1)
         xs = given(DEVICE)
@@ -336,10 +341,16 @@ def main() -> int:
     parse.add_argument("--replay", type=int, help="one program, with all that is known of it")
     parse.add_argument("--sanitize", help="the sanitizer that the library was built with")
     parse.add_argument("--unfused", action="store_true", help="launches one by one")
+    parse.add_argument("--without-library", action="store_true", help="no calls of libraries: the generated kernels' bits")
     parse.add_argument("--device", help="a plugin: its name in this build, or its file")
     a = parse.parse_args()
     if a.device:
         place_graphs(a.device)
+    with strata.backends.library(not a.without_library):
+        return examine_all(a)
+
+
+def examine_all(a: argparse.Namespace) -> int:
     if a.replay is not None:
         verdict, words = examine(a.seed, a.replay, not a.unfused, say=True)
         print(words, verdict, sep="\n")
