@@ -71,6 +71,7 @@ inline bool has_pairs(const Operand& o) { return is_complex(o.storage); }
 inline std::string bytes(int64_t n) { return std::to_string(n); }
 
 std::string print_pointwise(const Kernel& kernel, Isa isa, Needs& needs);
+bool loads(const Pass& pass, size_t input);
 // Lines that hold `lanes` elements of an input are asked for. Arithmetic of so many lanes leaves few loads in flight.
 std::string fetch(const Operand& o, const std::string& at, int64_t lanes);
 std::string print_stages(const Kernel& kernel, const Stages& stages, Isa isa, Needs& needs);

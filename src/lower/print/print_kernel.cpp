@@ -65,6 +65,10 @@ bool takes_trees(const Kernel& k) {
   return pass.reductions[0].combine == Combine::Add && pass.nodes.size() <= kLongest;
 }
 
+bool loads(const Pass& pass, size_t input) {
+  return std::ranges::any_of(pass.nodes, [&](const Node& n) { return n.op == Op::Load && n.imm == input; });
+}
+
 std::string fetch(const Operand& o, const std::string& at, int64_t lanes) {
   return "FETCH(" + at + ", " + bytes(std::max<int64_t>(lanes * itemsize(o.storage) / 64, 1)) + ");\n";
 }
@@ -78,10 +82,6 @@ bool sets_status(const Kernel& k) {
   auto sets = [](const Node& n) { return n.op == Op::Call && n.takes_status(); };
   return std::any_of(k.passes.begin(), k.passes.end(),
                      [&](const Pass& p) { return std::any_of(p.nodes.begin(), p.nodes.end(), sets); });
-}
-
-bool loads(const Pass& pass, size_t input) {
-  return std::ranges::any_of(pass.nodes, [&](const Node& n) { return n.op == Op::Load && n.imm == input; });
 }
 
 std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {

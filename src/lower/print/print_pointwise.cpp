@@ -5,6 +5,23 @@
 
 namespace strata::lower {
 
+namespace {
+// The inputs that a kernel asks for ahead: a CPU's own prefetchers fall behind where it goes through so many at once,
+// as the steps of optimisers do. Where little is computed, a load more costs more than it saves.
+std::vector<const Operand*> fetched_ahead(const Kernel& k) {
+  constexpr size_t kMany = 4, kMuch = 16;  // inputs, nodes
+  const auto one_value = [&](size_t input) {
+    return std::ranges::any_of(k.passes[0].nodes,
+                               [&](const Node& n) { return n.op == Op::Load && n.imm == input && n.uniform; });
+  };
+  std::vector<const Operand*> found;
+  for (size_t i = 0; i < k.inputs.size(); ++i)
+    if (loads(k.passes[0], i) && !one_value(i)) found.push_back(&k.inputs[i]);
+  if (found.size() < kMany || k.passes[0].nodes.size() <= kMuch) found.clear();
+  return found;
+}
+}  // namespace
+
 std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[0];
@@ -95,6 +112,8 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   if (!vector) out += std::string("    ") + (element.find("fma_") == std::string::npos ? "ANY_ORDER\n" : "IN_ORDER\n");
   for (size_t i = 0; wide && i < k.inputs.size(); ++i)
     out += "    if (stream) " + fetch(k.inputs[i], "p_" + k.inputs[i].name + " + 4096", wide);
+  if (vector && !wide)
+    for (const Operand* o : fetched_ahead(k)) out += "    " + fetch(*o, "p_" + o->name + " + 1536", 16);
   out += wide ? "    {\n" : std::string("    for (i64 l = 0; l < 16; l") + (vector ? " += LANES" : "++") + ") {\n";
   out += element + "    }\n" + advance + "  }\n";
   if (vector) out += "  if (stream) __builtin_ia32_sfence();\n";
