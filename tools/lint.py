@@ -1,11 +1,12 @@
 """The rules that keep the house in order; `./run lint` runs them all and prints what breaks them.
 
 Checks: file sizes, include order by layer, headers of operators by family, device words in the core,
-references to notes and from pages, names in texts, who asks for memory, clang-format, ruff.
+references to notes and from pages, names in texts, who asks for memory, circles of imports, clang-format, ruff.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -35,6 +36,9 @@ MEMORY_KNOWN = {"run/launch.h", "run/launch.cpp", "run/formulas.cpp", "run/index
                 "io/safetensors.cpp", "run/observe.h", "jit/compile/launches.cpp", "jit/compiled.cpp", "device/operators.cpp", "device/twins.cpp"}
 LAUNCHES = {"run/copy.cpp", "run/launches.cpp", "run/pointwise.cpp", "run/random.cpp", "run/rows.cpp", "run/prepare.cpp",
             "run/prepare.h"}
+
+# Packages whose modules import each other in one direction, imports inside of functions included.
+ONE_WAY = ("python/strata/_bytecode",)
 
 
 def tracked() -> list[Path]:
@@ -180,6 +184,31 @@ def test_names(files: list[Path]) -> list[str]:
     return found
 
 
+def circles(files: list[Path]) -> list[str]:
+    found = []
+    for package in ONE_WAY:
+        reads = {f.stem: siblings(f) for f in files if f.parent == ROOT / package and f.suffix == ".py"}
+        while leaves := [name for name, of in reads.items() if not of & reads.keys()]:
+            for name in leaves:
+                del reads[name]
+        found += [f"{package}/{name}.py: in a circle of imports, or over one: {', '.join(sorted(of & reads.keys()))}" for name, of in reads.items()]
+    return found
+
+
+def siblings(f: Path) -> set[str]:
+    """The modules of its package that a module imports, those for checkers of types apart."""
+    found: set[str] = set()
+    nodes: list[ast.AST] = [ast.parse(f.read_text())]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        nodes += ast.iter_child_nodes(node)
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            found |= {node.module.partition(".")[0]} if node.module else {name.name for name in node.names}
+    return found
+
+
 def formatting(files: list[Path]) -> list[str]:
     sources = [str(f) for f in files if f.suffix in (".cpp", ".h") and "third_party" not in str(f)]
     found = []
@@ -217,6 +246,7 @@ def main() -> int:
         "texts": texts(files),
         "memory": memory(files),
         "names of tests": test_names(files),
+        "circles of imports": circles(files),
         "clang-format": formatting(files),
         "ruff": ruff(),
     }

@@ -13,7 +13,7 @@ from strata import _C
 from . import instances, training, values
 from .guards import ABSENT as _ABSENT
 from .guards import ClassAttribute, ClassAttributes, class_lookup
-from .reasons import Break
+from .reasons import Break, Raised
 from .sizes import Sym
 from .sources import const
 from .values import Generator
@@ -129,8 +129,6 @@ class Attributes:
 
     def or_fallback(self, way: Any, obj: Any, *more: Any) -> Any:
         """What a descriptor gives; where it raises AttributeError, what the class's __getattr__ does."""
-        from .tracer import Raised
-
         try:
             return way(obj, *more)
         except Raised as error:
@@ -152,8 +150,6 @@ class Attributes:
 
     def described(self, obj: Any, name: str, found: Any, source: Any) -> Any:
         """By a data descriptor: a property, a slot, a field of a C type."""
-        from .tracer import Raised
-
         kind = type(obj)
         if isinstance(found, property):
             self.guard_class(kind, name, found)
@@ -234,8 +230,6 @@ class Attributes:
         return self.call(fallback, (obj, name), {})
 
     def no_attribute(self, obj: Any, name: str) -> Any:
-        from .tracer import Raised
-
         raise Raised(AttributeError(f"'{type(obj).__name__}' object has no attribute '{name}'"))
 
     def member(self, module: Any, name: str) -> Any:

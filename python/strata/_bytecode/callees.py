@@ -45,11 +45,9 @@ class PlainWithCallees(Plain):
         return not function.__code__.co_flags & (0x20 | 0x80 | 0x200)
 
     def callee(self, function: types.FunctionType) -> Compiled:
-        from .entry import Compiled
-
         found = self.callees.get(id(function))
         if found is None:
-            found = self.callees[id(function)] = (function, Compiled(function, self.owner.options.for_callee()))
+            found = self.callees[id(function)] = (function, type(self.owner)(function, self.owner.options.for_callee()))
         return found[1]
 
 

@@ -17,7 +17,7 @@ from .derived import base_of
 from .frame import bind, frame_of
 from .generators import GeneratorMethod
 from .overrides import Unasked
-from .reasons import Break, Control, Failing, Fixed
+from .reasons import Break, Control, Failing, Fixed, Raised
 from .sizes import Sizes, Sym, concrete, has_sym, settled, stand_in
 from .sources import const
 from .thread_state import pass_on_signals
@@ -37,8 +37,6 @@ MAX_DEPTH = 60
 class Calls:
     def native(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """As it is; what it raises is the program's."""
-        from .tracer import Raised
-
         try:
             return function(*args, **kwargs)
         except Control:

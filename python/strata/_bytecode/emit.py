@@ -14,7 +14,7 @@ from strata import _C
 from . import values
 from .derived import base_of
 from .forms import geometry_in, lies_in
-from .frame import NULL, UNBOUND
+from .frame import NULL, UNBOUND, Jump
 from .guards import ABSENT as _ABSENT
 from .guards import class_lookup
 from .reasons import Break, Replan
@@ -39,15 +39,6 @@ _ITERATORS = tuple(
 
 
 _STRETCH = sys.intern("<stretch>")
-
-
-class Jump:
-    """What a stretch returns that stopped before its function's end: where, and with which variables and values."""
-
-    __slots__ = ("locals", "offset", "stack")
-
-    def __init__(self, offset: int, variables: list, stack: list):
-        self.offset, self.locals, self.stack = offset, variables, stack
 
 
 class Emitter:

@@ -6,6 +6,7 @@ import strata
 from strata import _C
 
 from .forms import Method, Nest, Ref
+from .frame import Jump
 from .reasons import Break
 from .sizes import remade
 from .stages import under
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 def parts_of(emitter: Emitter, count: int) -> list[str]:
     """Lines: each part's graph, what reads of its results, and the choice of the next graph."""
-    from .emit import Jump
-
     t, constant = emitter.tracer, emitter.text.constant
     args = "".join(f"a{i}, " for i in range(count))
     fresh = "".join(f"{emitter.made[id(made)]}, " for made, *_ in t.fresh_inputs)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import weakref
-from _thread import RLock  # threading's, without the module's import
 
 from .forms import BOUND
-from .frame import NULL, UNBOUND, Frame
+from .frame import NATIVE, NULL, UNBOUND, Frame
 from .instances import Family
 from .seen import Seen
+from .thread_state import capture_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,11 +18,6 @@ if TYPE_CHECKING:
     from .entry import Compiled
     from .reasons import Break
 
-NATIVE = object()  # where a function runs as it is
-# Shapes are recorded by one thread at a time, as Python runs. A lock of one function is taken with this one held; a process is forked
-# while no thread captures.
-capture_lock = RLock()
-os.register_at_fork(before=capture_lock.acquire, after_in_parent=capture_lock.release, after_in_child=capture_lock.release)
 everything: weakref.WeakValueDictionary[int, Compiled] = weakref.WeakValueDictionary()  # what is compiled, by id
 
 

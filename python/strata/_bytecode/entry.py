@@ -15,10 +15,11 @@ from .backends import callable_of, direct, silent, single
 from .config import config
 from .data import Plan
 from .decode import decode, forget, line_of, place, reads_its_frame, unknown
-from .emit import Emitter, Jump, function_of, shared_roots
-from .entries import NATIVE, Entry, Table, capture_lock, compiled, everything
+from .emit import Emitter, function_of, shared_roots
+from .entries import Entry, Table, compiled, everything
 from .forms import BOUND
-from .frame import HANDLERS, NULL, UNBOUND, Frame, bind
+from .frame import NATIVE, NULL, UNBOUND, Frame, Jump, bind
+from .guards import guards_table
 from .instances import Family, begins, roots
 from .plainly import Plainly
 from .reasons import (
@@ -28,6 +29,7 @@ from .reasons import (
     Failing,
     Fixed,
     Forbidden,
+    Raised,
     RecompileError,
     Replan,
     Restart,
@@ -42,8 +44,9 @@ from .reasons import (
     warn,
 )
 from .sources import arg, const
-from .thread_state import Interrupted, ThreadState, pass_on_signals
-from .tracer import Raised, Tracer
+from .table import HANDLERS
+from .thread_state import Interrupted, ThreadState, capture_lock, pass_on_signals
+from .tracer import Tracer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -451,8 +454,6 @@ class CompiledFunction(_C._Dispatcher):
 
     def guards(self) -> str:
         """A table of what each entry's guards read and expect, how often they held, and nanoseconds of a check."""
-        from .api import guards_table
-
         return guards_table(self._strata_compiled)
 
     def reset(self) -> None:

@@ -32,10 +32,21 @@ class _Mark:
 
 NULL = _Mark("NULL")  # what calls find below a function that is no method
 UNBOUND = _Mark("UNBOUND")  # a local that has no value
+NATIVE = object()  # what is called where a function runs as it is
+HANDLERS: dict[str, Callable[[Any, Any], Any]] = {}  # of opcodes: what table.py says
 
 
 class Returned(Exception):
     """Never raised: a frame's result."""
+
+
+class Jump:
+    """What a stretch returns that stopped before its function's end: where, and with which variables and values."""
+
+    __slots__ = ("locals", "offset", "stack")
+
+    def __init__(self, offset: int, variables: list, stack: list):
+        self.offset, self.locals, self.stack = offset, variables, stack
 
 
 class Frame:
@@ -225,5 +236,3 @@ COUNTING = frozenset(
 
 # After which Python looks for signals.
 LOOKING = frozenset(("CALL", "CALL_FUNCTION_EX", "JUMP_BACKWARD"))
-
-from .table import HANDLERS  # noqa: E402

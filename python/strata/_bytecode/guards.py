@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 
 import strata
 from strata import _C
@@ -319,3 +320,39 @@ class ClassAttributes:
 
     def __repr__(self) -> str:
         return f"{self.kind.__name__}'s {', '.join(self.found)}"
+
+
+def guards_table(compiled: Any) -> str:
+    """The guards of all entries: what each reads, what it expects, how often all held, and nanoseconds of its check where it
+    can be asked alone (a dash where it needs the arguments of a call). Below them the entry's symbols, each with its range, and
+    what else must be so of them, each with the line that asked; these are looked at once for each new tuple of sizes."""
+    lines = [f"{'source':40} {'condition':48} {'hits':>8} {'ns':>7}"]
+    for table in (compiled.start, *compiled.tables.values()):
+        for e in table.entries:
+            what = "runs as it is" if e.run is None else "graph"
+            lines.append(f"-- {compiled.function.__qualname__} from offset {table.offset}: {what}")
+            for guard in e.guards.guards:
+                shown = repr(guard).removeprefix(str(guard.source or "")).strip()
+                lines.append(f"{str(guard.source or ''):40} {shown[:48]:48} {e.check.hits:8} {_nanoseconds(guard):>7}")
+            family = e.family or getattr(e.run, "family", None)
+            if family is not None:
+                lines += [f"   {part!r}" for part in (*family.symbols, *family.conditions)]
+    return "\n".join(lines)
+
+
+def _nanoseconds(guard: Any, rounds: int = 200) -> str:
+    if _argument(guard.source) or guard.kind in ("distinct", "same"):
+        return "-"
+    single = GuardList()
+    single.guards = [guard]
+    check = single.compile(0)
+    begin = time.perf_counter_ns()
+    for _ in range(rounds):
+        check()
+    return str((time.perf_counter_ns() - begin) // rounds)
+
+
+def _argument(source: Any) -> bool:
+    while source is not None and source.base is not None:
+        source = source.base
+    return source is not None and source.kind == "arg"

@@ -15,7 +15,7 @@ import strata
 from strata import _C
 
 from . import arguments, factories, instances, kinds, polyfills, sizes, values
-from .reasons import Break, Forbidden
+from .reasons import Break, Forbidden, Raised
 from .sizes import Sym, best, has_sym
 from .values import Generator
 
@@ -334,8 +334,6 @@ def _print(tracer: Any, args: tuple, kwargs: dict, f: Any) -> None:
 
 
 def _getattr(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
-    from .tracer import Raised
-
     try:
         return tracer.settled(tracer.getattr(args[0], args[1]))
     except Raised as error:

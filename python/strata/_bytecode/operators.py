@@ -13,7 +13,7 @@ from strata import _C
 
 from . import arguments, polyfills, values
 from .guards import class_lookup
-from .reasons import Break
+from .reasons import Break, Raised
 from .sizes import Sizes, Sym, settled, stand_in
 from .values import Generator
 
@@ -323,8 +323,6 @@ class Operators:
     def next(self, it: Any, sent: Any = None) -> tuple[bool, Any]:
         if isinstance(it, Generator):
             return self.resume(it, sent)
-        from .tracer import Raised
-
         if self.is_outside(it):
             raise Break(f"a {type(it).__name__} from outside is asked for a value", "make the iterator inside of what is compiled")
         method = self.method_of(type(it), "__next__")

@@ -14,7 +14,7 @@ from strata import _C
 
 from . import values
 from .guards import class_lookup
-from .reasons import Break, Control, Fixed
+from .reasons import Break, Control, Fixed, Raised
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,8 +87,6 @@ class Overrides:
 
     def call_asking(self, function: Any, args: tuple, kwargs: dict[str, Any], name: str, who: Any) -> Any:
         """What native code gives, which asks on its way."""
-        from .tracer import Raised
-
         if self.program is not None:
             raise Fixed(f"{name} of a {type(who).__name__}, whose class has __torch_function__")
         _C._set_torch_function_state(0)

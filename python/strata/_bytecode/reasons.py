@@ -55,6 +55,14 @@ class Fixed(Control):
         self.again = again
 
 
+class Raised(Exception):
+    """An exception of the program itself."""
+
+    def __init__(self, error: BaseException):
+        super().__init__(error)
+        self.error = error
+
+
 class Unfit(Exception):
     """An entry is not for the sizes of a call, and why. check: the program raises there."""
 

@@ -8,8 +8,10 @@ from strata import _C
 from . import values
 from .backends import direct
 from .forms import BETWEEN, BOUND, FRESH, INPUT, LIFT, OPERATOR, differs, slots_in
+from .frame import NATIVE, Jump
 from .guards import value_of
 from .reasons import Unfit, logs, tell
+from .thread_state import capture_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,8 +63,6 @@ class Stage:
         self.known: dict[Any, tuple] = {}
 
     def __call__(self, args: tuple, fresh: tuple, results: tuple, found: tuple) -> tuple | None:
-        from .entries import capture_lock
-
         key, family = key_of(found[-1]), self.family
         family.calls += 1
         hit = self.known.get(key)
@@ -138,24 +138,17 @@ class Lone:
 
     def __call__(self, *args: Any) -> Any:
         if self.run is None:
-            from .entries import capture_lock
-
             with capture_lock:
                 if self.run is None:
                     self.run = self.family.make((), args, 0) or self.misfit
         return self.run(*args)
 
     def misfit(self, *args: Any) -> Any:
-        from .emit import Jump
-
         return Jump(-1, list(args), [self.here, None])
 
 
 def elsewhere(owner: Any, jump: Any) -> Any:
     """A call for which what an entry took values of tensors to be does not hold: by another entry, or as the function is."""
-    from .emit import Jump
-    from .entries import NATIVE
-
     tried: set[Entry] = set()
     while type(jump) is Jump and jump.offset < 0:
         here, random = jump.stack

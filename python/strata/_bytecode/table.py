@@ -5,6 +5,7 @@ from __future__ import annotations
 import opcode
 
 from . import frame as frames
+from . import table_flow
 from .steps import copy_free_variables, own_cell, raised, unpack_rest
 from .values import Lazy
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from .decode import Instruction
     from .frame import Frame
 
-HANDLERS: dict[str, Callable[[Any, Any], Any]] = {}
+HANDLERS = table_flow.HANDLERS  # to which these are added
 BINARY = "add and_ floordiv lshift matmul mul mod or_ pow rshift sub truediv xor".split()
 
 
@@ -480,6 +481,3 @@ def FORMAT_VALUE(f: Frame, i: Instruction) -> Any:
     return NotImplemented
 
 
-from . import table_flow  # noqa: E402
-
-HANDLERS.update(table_flow.HANDLERS)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .decode import Instruction
     from .frame import Frame
 
-HANDLERS: dict[str, Callable[[Any, Any], Any]] = {}
+HANDLERS = frames.HANDLERS
 
 
 def _opcode(function: Callable) -> Callable:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from _thread import RLock  # threading's, without the module's import
 
 from strata import _C, _capture
 
@@ -12,6 +14,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import types
     from typing import Any
+
+
+# Shapes are recorded by one thread at a time, as Python runs. A lock of one function is taken with this one held; a process is forked
+# while no thread captures.
+capture_lock = RLock()
+os.register_at_fork(before=capture_lock.acquire, after_in_parent=capture_lock.release, after_in_child=capture_lock.release)
 
 
 class Interrupted(BaseException):

@@ -25,7 +25,7 @@ from .imports import Imports
 from .library import Library
 from .operators import Operators
 from .overrides import Overrides
-from .reasons import Break, Fixed, Restart
+from .reasons import Break, Fixed, Raised, Restart
 from .region import Region
 from .seen import Seen, marks_of
 from .sizes import Sizes, Sym, has_sym
@@ -50,14 +50,6 @@ def _parts(getter: Any) -> tuple:
     """What an itemgetter, attrgetter or methodcaller was made of."""
     made, given = getter.__reduce__()[:2]
     return (*made.args, *given, *made.keywords.items()) if isinstance(made, functools.partial) else given
-
-
-class Raised(Exception):
-    """An exception of the program itself."""
-
-    def __init__(self, error: BaseException):
-        super().__init__(error)
-        self.error = error
 
 
 class Tracer(Attributes, Callables, Calls, Classes, Data, Operators, Overrides, Derived, Generators, Imports, Modules):
