@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from _collections import OrderedDict, defaultdict  # as in strata.utils._pytree
 
@@ -74,7 +73,7 @@ def same_constant(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, float):
-        return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
+        return (a == b and (a != 0 or str(a) == str(b))) or (a != a and b != b)
     if isinstance(a, complex):
         return same_constant(a.real, b.real) and same_constant(a.imag, b.imag)
     try:

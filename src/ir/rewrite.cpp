@@ -42,8 +42,8 @@ std::string constant_key(const IValue& value) {
   if (value.is<Scalar>()) {
     const Scalar& s = value.get<Scalar>();
     const std::complex<double> c = s.to_complex();
-    return text +
-           str_cat(int(s.kind()), " ", s.to_int(), " ", s.is_unsigned64(), " ", bits(c.real()), " ", bits(c.imag()));
+    return text + str_cat(int(s.kind()), " ", s.to_int(), " ", int(s.is_unsigned64()), " ", bits(c.real()), " ",
+                          bits(c.imag()));
   }
   if (value.is<std::vector<double>>()) {
     for (double v : value.get<std::vector<double>>()) text += bits(v) + " ";

@@ -169,10 +169,13 @@ DiskCache::Found DiskCache::load(std::string_view maker, std::string_view text) 
 DiskCache::Found DiskCache::load(std::string_view maker, const Hash& text) const {
   if (!on()) return {};
   const std::string path = this->path(maker, text);
-  const std::optional<std::string> bytes = bytes_of(path, true);
+  std::optional<std::string> bytes = bytes_of(path, true);
   if (!bytes) return {};
-  if (auto c = content_of(*bytes); c && c->maker == maker && hash(c->text) == text)
-    return {std::string(c->object), false, std::string(c->text)};
+  if (auto c = content_of(*bytes); c && c->maker == maker && hash(c->text) == text) {
+    std::string found(c->text);
+    bytes->erase(0, size_t(c->object.data() - bytes->data()));  // the object is last
+    return {std::move(bytes), false, std::move(found)};
+  }
   unlink(path.c_str());
   return {{}, true, ""};
 }
