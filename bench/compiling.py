@@ -46,7 +46,7 @@ def verdict(met: bool) -> str:
 
 def whole_rows(torch: str | None, blocks: int) -> None:
     print("numerics of ours: exact, which is eager's bits")
-    print(f"{'from call to result':<22}{'cache':<8}{'ours':>12}{'goal':>10}{'peer':>12}{'ours/peer':>11}{'goal':>7}  result")
+    print(f"{'from call to result':<22}{'numerics':<9}{'cache':<8}{'ours':>12}{'goal':>10}{'peer':>12}{'ours/peer':>11}{'goal':>7}  result")
     peers: dict[str, list[float | None]] = {}
     for name, goals in {**WHOLE, **CODE, **dict.fromkeys(SHARES, (None, None))}.items():
         ours: tuple[list[float], list[float]] = ([], [])
@@ -68,17 +68,17 @@ def whole_rows(torch: str | None, blocks: int) -> None:
                 share = goal / PEER_THEN[work] if work in PEER_THEN else SHARES[name]
             allowed, word = (f"{goal:>7.0f} ms", verdict(mine <= goal)) if goal else (f"{'':>10}", "")
             word = f"{share:>7.3f}  {word}, as a share {verdict(mine / theirs <= share)}" if share else f"{'':>7}  {word}"
-            print(f"{name:<22}{cache:<8}{mine:>9.1f} ms{allowed}{beside}{word}", flush=True)
+            print(f"{name:<22}{'exact':<9}{cache:<8}{mine:>9.1f} ms{allowed}{beside}{word}", flush=True)
     for name, goal in NEW_SIZE.items():
         with tempfile.TemporaryDirectory() as folder:
             mine = statistics.median(whole(sys.executable, "strata", name, folder) for _ in range(blocks))
-        print(f"{name:<22}{'':<8}{mine:>9.2f} ms{goal:>7} ms{'':>30}  {verdict(mine <= goal)}", flush=True)
+        print(f"{name:<22}{'exact':<9}{'':<8}{mine:>9.2f} ms{goal:>7} ms{'':>30}  {verdict(mine <= goal)}", flush=True)
     for name, goal in {"tiny_call": CALL, **CODE_CALLS}.items():
         with tempfile.TemporaryDirectory() as folder:
             mine = 1e3 * statistics.median(whole(sys.executable, "strata", name, folder) for _ in range(3))
             theirs = 1e3 * whole(torch, "torch", name, folder) if torch and not name.startswith(("code_guards", "code_sizes")) else None
         beside = f"{theirs:>9.2f} us{mine / theirs:>11.3f}" if theirs else f"{'':>23}"
-        print(f"{name:<22}{'':<8}{mine:>9.2f} us{goal:>7} us{beside}{'':>7}  {verdict(mine <= goal)}", flush=True)
+        print(f"{name:<22}{'exact':<9}{'':<8}{mine:>9.2f} us{goal:>7} us{beside}{'':>7}  {verdict(mine <= goal)}", flush=True)
 
 
 def milliseconds(program: Path, kernel: str, count: int, how: str, folder: str, **env: str) -> tuple[list[float], int]:

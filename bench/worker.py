@@ -94,7 +94,7 @@ def copy(moved, way):
     place: as many that are written where they were read, which nobody has to make room for."""
     a, b = torch.ones(moved // 8), torch.ones(moved // 8)
     ways = {"copy": lambda: b.copy_(a), "stream": lambda: torch.neg(a, out=b), "place": lambda: b.mul_(1.0)}
-    return ways[way], max(2, 2**29 // moved)
+    return ways[way], 3
 
 
 WORK = {
@@ -133,6 +133,7 @@ def seconds(name: str) -> float:
         for _ in range(3):
             ready[name][0]()
     f, n = ready[name]
+    f()  # the first one after a pause is the machine's waking up: it takes twice the time, of a copy as of a kernel
     start = time.perf_counter()
     for _ in range(n):
         f()
