@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "clang/Basic/Version.h"
+#include "limit.h"
 #include "vendor/compiler.h"
 #include "worker.h"
 
@@ -58,12 +59,16 @@ int fail(int status, std::string why) {
 std::optional<llvm::SmallVector<char, 0>> compile_for(uint32_t isa, bool lines, llvm::StringRef text) {
   std::unique_ptr<Worker> worker = workers().take(isa, lines);
   try {
+    Limit limit;
     auto object = worker->compile(text);
     workers().give_back(isa, lines, std::move(worker));
     return object;
   } catch (const WrongText&) {
     workers().give_back(isa, lines, std::move(worker));
     throw;
+  } catch (const Endless&) {
+    (void)worker.release();
+    return std::nullopt;  // at the set below other rules meet
   } catch (...) {
     // Its parts are in no state to be taken down.
     (void)worker.release();

@@ -22,6 +22,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassInstrumentation.h"
 #include "llvm/IR/PassManager.h"
+#include "llvm/IR/PatternMatch.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
@@ -49,6 +50,23 @@ void fence_widened(Module& module) {
       IRBuilder<> at(i.getNextNode());
       Value* fence = at.CreateArithmeticFence(&i, i.getType());
       i.replaceUsesWithIf(fence, [&](const Use& use) { return use.getUser() != fence; });
+    }
+}
+
+// Masks that are joined and then turned round: code generation, which would rather turn each round and then join them,
+// goes to and fro where they came from numbers and have other uses. As a choice it takes them as they are.
+void choose_by_masks(Module& module) {
+  for (Function& function : module)
+    for (Instruction& i : make_early_inc_range(instructions(function))) {
+      Value* mask;
+      if (!isa<ZExtInst, SExtInst>(i) || !i.getType()->isVectorTy() ||
+          !PatternMatch::match(i.getOperand(0), PatternMatch::m_Not(PatternMatch::m_Value(mask))) ||
+          !mask->getType()->getScalarType()->isIntegerTy(1))
+        continue;
+      Constant* one = isa<ZExtInst>(i) ? ConstantInt::get(i.getType(), 1) : Constant::getAllOnesValue(i.getType());
+      IRBuilder<> at(&i);
+      i.replaceAllUsesWith(at.CreateSelect(mask, Constant::getNullValue(i.getType()), one));
+      i.eraseFromParent();
     }
 }
 
@@ -120,6 +138,7 @@ void run_passes(Module& module, TargetMachine& machine, bool vectorize, bool com
   }
   passes.addPass(createModuleToFunctionPassAdaptor(std::move(each)));
   passes.run(module, modules);
+  choose_by_masks(module);
 }
 
 }  // namespace strata_clang
