@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import faulthandler
 import io
 import os
 import random
@@ -443,6 +444,7 @@ def main() -> int:
     reasons.internal_errors = "raise"
     begin, bad, entries, native = time.perf_counter(), 0, 0, 0
     for k in range(options.programs):
+        faulthandler.dump_traceback_later(300, exit=True)  # most programs take below a second
         try:
             difference, e, n = run(options.seed * 1_000_003 + k, options.mutate_state, options.show, options.dynamic, options.values, options.backend)
         except Exception:

@@ -6,6 +6,7 @@ run on the device of that plugin, and eager on the CPU."""
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import os
 import random
 import sys
@@ -28,6 +29,7 @@ BINARY = ("add", "sub", "mul", "div", "maximum", "minimum", "atan2", "fmod", "eq
 REDUCTIONS = ("sum", "mean", "amax", "amin", "prod", "logsumexp", "var", "std", "argmax", "any", "norm")
 ALONG = ("softmax", "log_softmax", "cumsum", "cumprod", "flip", "sort_values", "roll")
 NUMBERS = ("2", "0.5", "-1.25", "3", "1e-5", "True")
+PATIENCE = 300  # seconds that a program may take; most take 0.04
 DTYPES = ("float32", "float64", "bfloat16", "float16", "int64", "bool", "complex64")
 
 
@@ -360,6 +362,7 @@ def examine_all(a: argparse.Namespace) -> int:
     for number in tqdm(range(a.graphs), disable=not sys.stderr.isatty()):
         if os.environ.get("STRATA_FUZZ_SAY"):
             print(number, flush=True)
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)  # which one it is STRATA_FUZZ_SAY=1 says
         verdict, words = examine(a.seed, number, not a.unfused)
         counts[verdict] += 1
         if verdict == "differs":
