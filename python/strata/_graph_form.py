@@ -73,7 +73,7 @@ def same_constant(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, float):
-        return (a == b and (a != 0 or str(a) == str(b))) or (a != a and b != b)
+        return (a == b and (a != 0 or float.__repr__(a) == float.__repr__(b))) or (a != a and b != b)
     if isinstance(a, complex):
         return same_constant(a.real, b.real) and same_constant(a.imag, b.imag)
     try:

@@ -58,12 +58,17 @@ def test_other_arguments_are_named(args, kwargs, text):
             g(x, 2.0, mask=m[:4], options={"shift": 1})
 
 
+class Named(float):
+    def __str__(self):
+        return "a number"
+
+
 def test_constants_are_compared_by_their_bits():
     def f(x, value):
         return x * 1
 
     x = strata.ones(2)
-    for value, others in ((0.0, [-0.0, 0, False]), (float("nan"), [0.0]), (1 + 0j, [complex(1, -0.0), 1]), ("a", ["b", b"a", None]), (strata.float32, [strata.float64])):
+    for value, others in ((0.0, [-0.0, 0, False]), (Named(0.0), [Named(-0.0), 0.0]), (float("nan"), [0.0]), (1 + 0j, [complex(1, -0.0), 1]), ("a", ["b", b"a", None]), (strata.float32, [strata.float64])):
         g = strata.graph(f, x, value)
         g(x, value)
         g(x, type(value)(value) if type(value) in (float, complex) else value)
