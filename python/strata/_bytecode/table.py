@@ -479,5 +479,3 @@ def FORMAT_VALUE(f: Frame, i: Instruction) -> Any:
     spec = f.stack.pop() if i.arg & 4 else ""
     f.stack.append(f.machine.call(format, (_converted(f, i.arg & 3), spec), {}))
     return NotImplemented
-
-

@@ -67,7 +67,7 @@ TEST_F(Compile, AWrongTextSaysWhere) {
   EXPECT_EQ(answer(compile({text(3), Isa::Base}), 1), 4);  // the compiler goes on
 }
 
-// Of masks that are joined and turned round, LLVM 19 has two rules that undo each other: it took all memory.
+// Of masks that are joined and turned round LLVM 19 has two rules that undo each other, without an end.
 TEST_F(Compile, MasksThatAreTurnedRound) {
   const ProgramRef program = compile({R"(
 typedef short h16 __attribute__((vector_size(32)));
