@@ -47,13 +47,13 @@ class Writes {
 class OwnWrites : public Writes {
  public:
   using Writes::Writes;
-  void incref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void incref() { refs_.up(); }
   void decref() {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (refs_.down()) delete this;
   }
 
  private:
-  std::atomic<int32_t> refs_{0};
+  RefCount refs_;
 };
 
 class Storage {
@@ -84,11 +84,11 @@ class Storage {
   // Others look at the memory from now on: it is neither moved nor freed before the storage is.
   void pin() { pinned_.store(true, std::memory_order_relaxed); }
 
-  void incref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void incref() { refs_.up(); }
   void decref() {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (refs_.down()) delete this;
   }
-  int use_count() const { return refs_.load(std::memory_order_relaxed); }
+  int use_count() const { return refs_.get(); }
   static void* operator new(size_t) { return Pool<sizeof(Storage)>::take(); }
   static void operator delete(void* p) { Pool<sizeof(Storage)>::give(p); }
 
@@ -96,7 +96,7 @@ class Storage {
   Storage() = default;
   ~Storage();
 
-  std::atomic<int32_t> refs_{0};
+  RefCount refs_;
   Device device_;
   bool shape_only_ = false;
   std::atomic<bool> pinned_{false};

@@ -23,7 +23,7 @@ void TensorImpl::release() {
   if (STRATA_UNLIKELY(py_owned_ && pyobj_)) {
     // The Python object dies with us; its own finaliser must find a live header.
     void* object = pyobj_;
-    refs_.store(1, std::memory_order_relaxed);
+    refs_.set(1);
     py_owned_ = false;
     release_python_object(object);  // drops the reference that we hold to it, and with it the one it holds to us
     return;

@@ -76,11 +76,11 @@ class TensorImpl {
   IntArrayRef sizes() const { return {dims(), size_t(ndim_)}; }
   IntArrayRef strides() const { return {dims() + capacity(), size_t(ndim_)}; }
 
-  void incref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void incref() { refs_.up(); }
   void decref() {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) release();
+    if (refs_.down()) release();
   }
-  int use_count() const { return refs_.load(std::memory_order_acquire); }
+  int use_count() const { return refs_.get(); }
   Writes& writes() const { return STRATA_UNLIKELY(bool(writes_)) ? *writes_ : storage_->writes(); }
   // Other memory; the count goes on.
   void take_storage(Ref<Storage> storage);
@@ -88,7 +88,7 @@ class TensorImpl {
   static void operator delete(void* p);
 
   // Fields are open to the core; users see them through Tensor.
-  std::atomic<int32_t> refs_{0};
+  RefCount refs_;
   DType dtype_;
   uint8_t ndim_ = 0;
   uint8_t heap_capacity_ = 0;  // of `heap_dims_`; 0: dims are inline

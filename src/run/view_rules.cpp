@@ -57,10 +57,11 @@ DimVec inferred_sizes(IntArrayRef wanted, int64_t numel) {
 
 std::optional<DimVec> view_strides(const Tensor& self, IntArrayRef wanted) {
   if (!self.is_contiguous() || self.numel() == 0) return view_strides(self.sizes(), self.strides(), wanted);
-  DimVec out(wanted.size());
+  std::optional<DimVec> out(std::in_place, wanted.size());
+  int64_t* strides = out->data();
   int64_t step = 1;
   for (size_t d = wanted.size(); d-- > 0;) {
-    out[d] = step;
+    strides[d] = step;
     step *= wanted[d];
   }
   return out;
