@@ -91,9 +91,11 @@ int compile(const StrataCompilerJob* job, StrataCompilerObject* out) {
         out->data = object->data();
         out->bytes = object->size();
         out->owner = object.release();
+        out->isa = isa;
         return STRATA_LIBRARY_OK;
       }
-    return fail(STRATA_LIBRARY_FAILED, "LLVM's code cannot be trusted at any instruction set");
+    return fail(STRATA_LIBRARY_FAILED,
+                "at no instruction set does LLVM come to an end with this text, with code that can be trusted");
   } catch (const WrongText& wrong) {
     return fail(STRATA_LIBRARY_INVALID, wrong.what);
   } catch (const Fatal& fatal) {

@@ -1,6 +1,7 @@
 #include "limit.h"
 
 #include <cstdint>
+#include <cstdlib>
 
 namespace llvm {
 class SDNode;
@@ -13,7 +14,7 @@ namespace strata_clang {
 
 namespace {
 
-constexpr int64_t kMost = 1'000'000, kUnlimited = INT64_MAX;
+constexpr int64_t kUnlimited = INT64_MAX;
 thread_local int64_t left = kUnlimited;
 
 void count() {
@@ -22,9 +23,18 @@ void count() {
   throw Endless{{"LLVM came to no end with this text"}};
 }
 
+int64_t most() {
+  const char* named = std::getenv("STRATA_CLANG_LIMIT");
+  const int64_t n = named ? std::atoll(named) : 0;
+  return n > 0 ? n : 1'000'000;
+}
+
 }  // namespace
 
-Limit::Limit() { left = kMost; }
+Limit::Limit() {
+  static const int64_t n = most();
+  left = n;
+}
 Limit::~Limit() { left = kUnlimited; }
 
 // Each rule ends by replacing what it was for. The linker gives these calls to what is here (--wrap).

@@ -7,7 +7,8 @@ namespace strata_clang {
 // Thrown from inside of LLVM; the worker must not be used again.
 struct Endless : Fatal {};
 
-// While one stands, its thread may replace a million values, most in a second. A long text needs some thousands.
+// While one stands, its thread may replace a million values, or STRATA_CLANG_LIMIT, most in a second. A long text needs
+// some thousands.
 class Limit {
  public:
   Limit();

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define STRATA_COMPILER_MAJOR 1
-#define STRATA_COMPILER_MINOR 1
+#define STRATA_COMPILER_MINOR 2
 #define STRATA_COMPILER_SYMBOL "strata_compiler_v1"
 
 typedef struct StrataCompilerJob {
@@ -28,7 +28,7 @@ typedef struct StrataCompilerJob {
 
 typedef struct StrataCompilerObject {
   uint32_t size;
-  uint32_t unused;
+  uint32_t isa;     /* since 1.2: the set it is for, below the job's where the compiler fails at that */
   const void* data; /* the compiler's, until release() */
   uint64_t bytes;
   void* owner;

@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "base/log.h"
 #include "jit/service/compilers.h"
 #include "vendor/compiler.h"
 #include "vendor/plugin.h"
@@ -49,6 +50,9 @@ class ClangCompiler : public Compiler {
         throw_error(ErrorKind::Runtime, str_cat("compile: the Clang plugin failed: ", table_->last_error(),
                                                 "; STRATA_COMPILER=system takes the system's compiler"));
     }
+    if (table_->minor >= 2 && out.isa < job.isa && logs(Log::Cache))
+      write_log(Log::Cache, str_cat(name(), " fails with a kernel at ", lower::isa_name(request.isa), ": compiled for ",
+                                    lower::isa_name(lower::Isa(out.isa))));
     std::string object(static_cast<const char*>(out.data), out.bytes);
     table_->release(&out);
     return object;

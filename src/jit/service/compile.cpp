@@ -217,7 +217,15 @@ class Service {
       }
       if (!may_compile) return made;
       if (!compiler->open().empty()) continue;
-      const std::string object = compiler->object(request);
+      std::string object;
+      try {
+        object = compiler->object(request);
+      } catch (const Error& e) {
+        if (e.kind() != ErrorKind::Runtime || compiler == compilers_.back() || !compilers_.back()->open().empty())
+          throw;
+        warning = str_cat(e.message(), "; ", compilers_.back()->name(), " is taken");
+        continue;
+      }
       made.program = std::make_shared<Program>(request, compiler->name(), object);
       made.how = compiler->how();
       std::string why = disk_.store(maker, request.text, object, &made.evicted);

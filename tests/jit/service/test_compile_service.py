@@ -151,6 +151,27 @@ def test_a_plugin_that_does_not_open_is_as_good_as_none(tmp_path):
     assert done == ("clang 42\n" if own.exists() else "system 42\n")
 
 
+# More than 400 values to replace at the highest set, a few below.
+LONG = """
+text = "int answer(int x, int y) {\\n#ifdef __AVX512F__\\n" + "x = (x ^ y) ^ y;\\n" * 400 + "#endif\\nreturn x + 1; }\\n"
+r = strata._C._compile_text(text, "v4")
+print(r[2], answer(r, 41), r[4])
+"""
+
+
+def test_a_text_without_an_end_goes_to_the_set_below_and_then_to_the_systems_compiler(tmp_path):
+    if not (Path(strata.__file__).parent / "libstrata_clang.so").exists():
+        pytest.skip("needs the Clang plugin")
+    whole = run(LONG, tmp_path / "a", STRATA_LOGS="cache")
+    assert whole.stdout.startswith("clang 42 ") and "fails with" not in whole.stderr
+    below = run(LONG, tmp_path / "b", STRATA_LOGS="cache", STRATA_CLANG_LIMIT="200")
+    assert below.stdout.startswith("clang 42 ") and "fails with a kernel at v4: compiled for v3" in below.stderr
+    system = run(LONG, tmp_path / "c", STRATA_CLANG_LIMIT="1")
+    assert system.stdout.startswith("system 42 ") and "does LLVM come to an end" in system.stderr and "is taken" in system.stderr
+    alone = run(LONG, tmp_path / "d", check=False, STRATA_CLANG_LIMIT="1", STRATA_COMPILER="clang")
+    assert alone.returncode == 1 and "RuntimeError" in alone.stderr and "does LLVM come to an end" in alone.stderr
+
+
 def test_without_any_compiler_one_clear_message(tmp_path):
     code = """
 for n in range(2):
