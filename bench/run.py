@@ -3,7 +3,7 @@
 PyTorch runs in a process of its own, since two OpenMP runtimes in one would disturb each other; blocks alternate, with a
 pause between them in which waiting threads go to sleep, and each figure is the median of its blocks' ratios. STRATA_TORCH
 names the interpreter that has torch; without it only our times are shown. `ops` times the operators of ops.py, shows the
-worst ratios first and takes `--only` as parts of names; `graphs` times compiled graphs, `own` small ones beside our own eager, `captured` those of
+worst ratios first and takes `--only` as parts of names; `graphs` times compiled graphs, as `cpu` does after its own, `own` small ones beside our own eager, `captured` those of
 strata.compile beside strata.graph (own.py), `random` random programs beside eager, `layouts` reductions of random layouts and images with the channels last beside contiguous() first; these run when they are named alone. `instructions` counts with callgrind instead of
 timing and compares with the committed baseline (bench/results/instructions.json; `--save` writes it). `compile` times the
 compile service (compiling.py). `sweep` times every operator of the table over dtypes and layouts and shows the worst (sweep.py), `calls`
@@ -235,6 +235,8 @@ def main() -> None:
                 ratio = statistics.median(x / y for x, y in zip(a, b, strict=True))
                 print(f"{row}{statistics.median(b) * SCALE[unit]:>9.2f} {unit}{ratio:>11.2f}{goal:>8.2f}{share}  "
                       f"{'met' if ratio <= goal else 'MISSED'}", flush=True)
+        if suite == "cpu" and (not args.only or set(args.only) & set(graphs.ROWS)):
+            graphs.main(ours["python"], theirs.get("python"), measure, args.only, min(args.blocks, 7))
         if suite == "overhead" and not args.only:
             size = stripped_size(BUILD / "libstrata.so")
             print(f"core, stripped: {size / 1e6:.1f} MB, goal {CORE_BYTES / 1e6:.0f}: {'met' if size <= CORE_BYTES else 'MISSED'}")
