@@ -11,7 +11,7 @@ namespace strata {
 void Allocator::move(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
 
 Ref<Storage> Storage::make(Allocator& allocator, size_t bytes, bool allocate) {
-  Ref<Storage> s(new Storage);
+  auto s = Ref<Storage>::adopt(new Storage);
   if (allocate) s->data_ = allocator.allocate(bytes);
   s->bytes_ = s->capacity_ = bytes;
   s->shape_only_ = !allocate;
@@ -21,7 +21,7 @@ Ref<Storage> Storage::make(Allocator& allocator, size_t bytes, bool allocate) {
 }
 
 Ref<Storage> Storage::away(Allocator& allocator, size_t bytes) {
-  Ref<Storage> s(new Storage);
+  auto s = Ref<Storage>::adopt(new Storage);
   s->context_ = allocator.allocate(bytes);
   s->bytes_ = s->capacity_ = bytes;
   s->allocator_ = &allocator;
@@ -32,7 +32,7 @@ Ref<Storage> Storage::away(Allocator& allocator, size_t bytes) {
 Ref<Storage> Storage::borrow(void* data, size_t bytes, Device device, void (*release)(void*), void* context) {
   Ref<Storage> s;
   try {
-    s = new Storage;
+    s = Ref<Storage>::adopt(new Storage);
   } catch (...) {
     if (release) release(context);
     throw;

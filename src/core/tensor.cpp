@@ -19,6 +19,10 @@ TensorImpl::~TensorImpl() {
   if (base_) base_->decref();
 }
 
+void TensorImpl::decref() {
+  if (refs_.down()) release();
+}
+
 void TensorImpl::release() {
   if (STRATA_UNLIKELY(py_owned_ && pyobj_)) {
     // The Python object dies with us; its own finaliser must find a live header.
@@ -33,7 +37,7 @@ void TensorImpl::release() {
 
 void TensorImpl::take_storage(Ref<Storage> storage) {
   if (storage == storage_) return;
-  if (!writes_) writes_ = new OwnWrites(writes().count());
+  if (!writes_) writes_ = Ref<OwnWrites>::adopt(new OwnWrites(writes().count()));
   storage_ = std::move(storage);
 }
 
@@ -200,8 +204,8 @@ void Tensor::check_without_memory() const {
 
 Tensor Tensor::alias(IntArrayRef sizes, IntArrayRef strides, int64_t offset) const {
   TensorImpl* old = impl_.get();
-  Tensor t(
-      Ref<TensorImpl>(new TensorImpl(old->storage_, old->dtype_, old->keys_ - KeySet(Key::Autograd), old->device_)));
+  Tensor t(Ref<TensorImpl>::adopt(
+      new TensorImpl(old->storage_, old->dtype_, old->keys_ - KeySet(Key::Autograd), old->device_)));
   t.impl_->set_geometry(sizes, strides, offset);
   t.impl_->inference_ = old->inference_;
   if (STRATA_UNLIKELY(bool(old->writes_))) t.impl_->writes_ = old->writes_;
@@ -269,7 +273,7 @@ namespace {
 Tensor fresh_tensor(Ref<Storage> storage, DType dtype, bool meta, Device device) {
   KeySet keys = Key::Backend | Key::InplaceOrView;
   if (meta) keys = keys | KeySet(Key::Meta);
-  Tensor t(Ref<TensorImpl>(new TensorImpl(std::move(storage), dtype, keys, device)));
+  Tensor t(Ref<TensorImpl>::adopt(new TensorImpl(std::move(storage), dtype, keys, device)));
   t.impl()->inference_ = inference_tensors;
   return t;
 }

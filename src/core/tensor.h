@@ -77,9 +77,7 @@ class TensorImpl {
   IntArrayRef strides() const { return {dims() + capacity(), size_t(ndim_)}; }
 
   void incref() { refs_.up(); }
-  void decref() {
-    if (refs_.down()) release();
-  }
+  void decref();  // called: in place of a call its text is 20 KB of the library
   int use_count() const { return refs_.get(); }
   Writes& writes() const { return STRATA_UNLIKELY(bool(writes_)) ? *writes_ : storage_->writes(); }
   // Other memory; the count goes on.

@@ -104,7 +104,7 @@ void SavedTensor::save(const Tensor& t, bool is_output) {
 void SavedTensor::save_geometry(const Tensor& t) {
   if (!t.defined()) return;
   const TensorImpl* i = t.impl();
-  data_ = Tensor(Ref<TensorImpl>(new TensorImpl({}, i->dtype_, i->keys_ - KeySet(Key::Autograd), i->device_)));
+  data_ = Tensor(Ref<TensorImpl>::adopt(new TensorImpl({}, i->dtype_, i->keys_ - KeySet(Key::Autograd), i->device_)));
   data_.impl()->set_geometry(i->sizes(), i->strides(), i->offset_);
   geometry_ = true;
 }

@@ -119,7 +119,7 @@ int set_gradient(PyObject* o, PyObject* value, void*) {
 // The same memory without history; writes through it count for itself and its views alone.
 PyObject* get_data(const Tensor& t) {
   Tensor alias = recorded_alias(t);
-  alias.impl()->writes_ = new OwnWrites;
+  alias.impl()->writes_ = Ref<OwnWrites>::adopt(new OwnWrites);
   return wrap(std::move(alias));
 }
 

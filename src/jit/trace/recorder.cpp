@@ -277,7 +277,7 @@ Tensor Recording::twin(const Tensor& t) {
     const int64_t bytes = int64_t(t.storage()->bytes());
     storage = make_tensor({bytes}, DType::U8, t.device(), true).storage();
   }
-  Tensor made(Ref<TensorImpl>(new TensorImpl(storage, t.dtype(), t.keys() | KeySet(Key::Meta), t.device())));
+  Tensor made(Ref<TensorImpl>::adopt(new TensorImpl(storage, t.dtype(), t.keys() | KeySet(Key::Meta), t.device())));
   made.impl()->set_geometry(t.sizes(), t.strides(), t.storage_offset());
   if (whole_) lead_back(made, t);
   stands_in_[made.impl()] = t;
