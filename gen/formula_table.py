@@ -72,6 +72,9 @@ class Table:
             scope = Scope({a.name: Value(safe(a.name), a.key) for a in d.schema.args})
             self.definitions[d.schema.name] = self.compile(d.text, scope, result_type(d.schema), d.source, None)
         self.plans = {e.schema.ident: self.plan(e) for e in entries if e.plan}
+        for e in entries:
+            if e.plan:
+                e.calls = self.kernels_of(self.plans[e.schema.ident])
         self.direct = {(e.schema.ident, form): self.plan(e, target) for e in entries if e.plan
                        for form, target in (("inplace", formula.Given("self", True)), ("out", formula.Given("out", True, True)))
                        if form in e.row.direct}
@@ -119,6 +122,12 @@ class Table:
                 seen.add(f)
                 todo += self.definitions[f.name].calls if f.kind == "definition" else ()
         return seen
+
+    def kernels_of(self, made: formula.Code) -> tuple[str, ...]:
+        """What it calls that is a kernel of the table, or an operator with a kernel or a plan of its own."""
+        said = ("pointwise", "rows", "space")
+        return tuple(sorted({f.name if f.kind == "kernel" else f.entry for f in self.called(made) if f.kind == "kernel" or f.entry and
+                             (self.entries[f.entry].kind in said or self.entries[f.entry].plan)}))
 
     def plan(self, e: Entry, given: formula.Given | None = None) -> formula.Code:
         """The body of an entry with `plan`, or of a form whose results are given tensors. A plan whose derivative is

@@ -14,6 +14,7 @@ FIELDS = {
     "source": ("s", "the file and the line of the table, and the operator that the entry says", ""),
     "kind": ("k", "what says it", "pointwise rows space allocate plan header cpu view composite"),
     "text": ("t", "what it computes: an expression, a text over tensors, or C++", ""),
+    "calls": ("m", "the kernels and operators that have kernels which a text over tensors calls, formulas taken apart", ""),
     "by_hand": ("c", "the C++ that the CPU runs beside a text or a shape rule", ""),
     "promotion": ("p", "the dtype that a kernel computes in", PROMOTE),
     "dtypes": ("d", "of a kernel; \"width\" where elements are only moved", ""),
@@ -47,7 +48,8 @@ def values(e: Entry) -> dict[str, str]:
     kernel = e.kind in ("pointwise", "rows", "space")
     inputs, numbers = e.kernel_operands() if kernel else ("", "")
     found = {
-        "source": e.source, "kind": KINDS.get(e.row.body, e.row.body), "text": e.text, "by_hand": e.by_hand or "",
+        "source": e.source, "kind": KINDS.get(e.row.body, e.row.body), "text": e.text, "calls": " ".join(e.calls),
+        "by_hand": e.by_hand or "",
         "promotion": e.promote if e.kind in ("pointwise", "rows") else "",
         "dtypes": "width" if e.row.moves else dtype_words(e.dtypes) if kernel else "", "inputs": inputs, "numbers": numbers,
         "outputs": " ".join(map(str, e.row.outputs)) if kernel else "", "shape": e.text if e.kind == "allocate" else e.row.shape,

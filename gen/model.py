@@ -27,6 +27,7 @@ class Entry:
     grad: dict[str, str] = field(default_factory=dict)
     derived: bool = False  # made by gen: the derivative kernel of another entry
     node: str = ""  # the name of its autograd node
+    calls: tuple[str, ...] = ()  # kernels and operators that its plan calls (gen/formula_table.py)
     acts: tuple[str, ...] = ()  # what it does beside its results (gen/effects.py)
 
     @property

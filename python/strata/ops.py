@@ -247,7 +247,8 @@ class OpInfo:
     """What the table says of an operator. A field is '' where the table says nothing of the kind; printed, it shows the others.
 
     name, schema: of the operator. source: where its entry stands. kind: pointwise, rows, space, allocate, plan, header, cpu, view or
-    composite. text: what it computes. by_hand: C++ that the CPU runs beside the text. promotion, dtypes, inputs, numbers, outputs: of
+    composite. text: what it computes. calls: the
+    kernels and operators that have some which a text over tensors calls. by_hand: C++ that the CPU runs beside the text. promotion, dtypes, inputs, numbers, outputs: of
     its kernel. shape, strides: the rule that prepares its results. order: in which contributions meet. reads, size: what is a matter of
     values. acts: what it does beside its results: raises by values, draws, untold where C++ alone says it. inverse: puts a changed view back. gradient: formulas, parts, view, unwritten or none. derivatives: the formulas, by argument.
     autocast: lower, fp32 or promote. reason: why it is C++. twin: the operator that computes the same and writes nothing, or None.
@@ -258,6 +259,7 @@ class OpInfo:
     source: str
     kind: str
     text: str
+    calls: str
     by_hand: str
     promotion: str
     dtypes: str
@@ -321,12 +323,33 @@ def explain_dispatch(op: str | Callable | OpOverload | OpOverloadPacket, /, *arg
 def kernel_source(op: str | OpOverload | OpOverloadPacket, /, dtype: _C.dtype = _C.float32, dialect: str = "c99") -> Text:
     """The text of an operator's printed kernel: one function with the whole loop nest and no header but the language's own.
 
-    op: an operator, a name such as 'aten::add.Tensor', or a kernel of the table such as 'softmax_rows'. dtype: that of its
-    operands. dialect: 'c99'. Sizes and strides of the function are in elements, offsets in bytes; compiled without
+    op: an operator, a name such as 'aten::add.Tensor', or a kernel of the table such as 'softmax_rows'. Of an operator that is a
+    text over others: a function for each kernel that it may launch. dtype: that of its operands; where elements are only moved, the
+    text is that of their width, and a part that has no kernel for dtype (of indices, say) is in the first that it has. dialect: 'c99'. Sizes and strides of the function are in elements, offsets in bytes; compiled without
     contraction (`gcc -std=c99 -O2 -ffp-contract=off`) it gives eager's bits. ValueError where no kernel is printed.
     """
     name = op if isinstance(op, str) else _named(op)[0][0]._schema_text.split("(")[0]
-    return Text(_C._kernel_source(name, dtype, dialect)[0])
+    return Text(_C._kernel_source(_kernels_of(name), dtype, dialect)[0])
+
+
+def _kernels_of(name: str) -> tuple[str, ...]:
+    """The name, or the kernels that an operator of the table reaches whose text calls others."""
+    try:
+        found, full = _named(name)
+    except (RuntimeError, AttributeError):  # a kernel's name
+        return (name,)
+    seen: dict[str, None] = {}
+    todo, kernels = [o.name() for o in found if o.name() == full] or [o.name() for o in found[:1]], []
+    while todo:
+        at = todo.pop()
+        if at in seen:
+            continue
+        seen[at] = None
+        said = _C._op_info(_C._op_get(at))[0] if "::" in at else {"kind": "rows"}
+        if said["kind"] in ("pointwise", "rows", "space"):
+            kernels.append(at)
+        todo += reversed(said.get("calls", "").split())
+    return tuple(kernels) or (name,)
 
 
 def load_library(path: str) -> None:

@@ -14,9 +14,14 @@ struct KernelSource {
   std::vector<NestParameter> parameters;
 };
 
-// `name`: an operator ("aten::add.Tensor", "add.Tensor") or a kernel of the table ("softmax_rows"). Raises Value where
-// there is no printed kernel of that name or dtype, and says what there is.
+// `name`: an operator ("aten::add.Tensor", "add.Tensor") or a kernel of the table ("softmax_rows"). What only moves
+// elements has a kernel for each width: that of dtype's is meant. Raises Value where there is no printed kernel of that
+// name or dtype, and says what there is.
 KernelSource kernel_source(const std::string& name, DType dtype, const std::string& dialect);
+
+// Of several: one file with a function for each; the symbol and the parameters are the first's. One that has no kernel
+// for dtype is in the first dtype that it has.
+KernelSource kernel_sources(const std::vector<std::string>& names, DType dtype, const std::string& dialect);
 
 // All space kernels of a family of the table, as one C99 file that defines `const StrataSpaceFile portable_<family>`
 // (kernel_abi.h); for the dtypes of the mask, a bit each. Empty where the family has none.

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(compiler is None, reason="needs gcc")
 
 
 def load(name, dtype, folder):
-    text, symbol, parameters = _C._kernel_source(name, dtype, "c99")
+    text, symbol, parameters = _C._kernel_source((name,), dtype, "c99")
     (folder / "kernel.c").write_text(text)
     subprocess.run([compiler, "-std=c99", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-o", "kernel.so", "kernel.c", "-lm"],
                    cwd=folder, check=True)
@@ -216,3 +216,23 @@ def test_what_is_added_to_a_product(tmp_path, no_library, beta, alpha):
             at = np.broadcast_to(bias.numpy(), (4, 3))
             assert run("aten::addmm", strata.float32, tmp_path, out, [at, a.numpy(), b.numpy()], [4, 3, 1030], [beta, alpha]) == 0
             assert np.array_equal(out.view(np.uint32), want.view(np.uint32))
+
+
+def test_elements_that_only_move_have_the_text_of_their_width():
+    assert strata.kernel_source("aten::gather", strata.float32, dialect="c99") == strata.kernel_source("aten::gather", strata.uint32)
+    assert "uint16_t" in strata.kernel_source("aten::flip", strata.bfloat16)
+
+
+@pytest.mark.parametrize("name", ["aten::mse_loss", "aten::gelu", "aten::layer_norm", "aten::cat", "aten::softmax.int", "aten::_fused_adamw_"])
+def test_a_text_over_operators_has_a_function_for_each_kernel(tmp_path, name):
+    text = strata.kernel_source(name)
+    (tmp_path / "kernel.c").write_text(text)
+    subprocess.run([compiler, "-std=c99", "-pedantic-errors", "-ffp-contract=off", "-c", "kernel.c"], cwd=tmp_path, check=True)
+    reached = strata.ops.info(name).calls.split()
+    assert reached and text.count("(") > 0
+
+
+def test_what_has_no_kernel_says_so():
+    for name in ("aten::sort", "aten::no_such_operator"):
+        with pytest.raises(ValueError, match="no printed kernel"):
+            strata.kernel_source(name)

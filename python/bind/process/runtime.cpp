@@ -124,14 +124,21 @@ PyObject* result_type(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
-// _kernel_source(name, dtype, dialect): the text, the function's name, and its parameters as
+// _kernel_source(names, dtype, dialect): the text, the (first) function's name, and its parameters as
 // (kind, index, part, dtype, name), kinds as in lower/print/print_nest.h.
 PyObject* kernel_source(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    const char *name, *dialect;
-    PyObject* dtype;
-    if (!PyArg_ParseTuple(args, "sOs", &name, &dtype, &dialect)) return nullptr;
-    const lower::KernelSource source = lower::kernel_source(name, to_DType(dtype), dialect);
+    const char* dialect;
+    PyObject *given, *dtype;
+    if (!PyArg_ParseTuple(args, "O!Os", &PyTuple_Type, &given, &dtype, &dialect)) return nullptr;
+    std::vector<std::string> names;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given); ++i) {
+      const char* name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(given, i));
+      if (!name) throw PythonError();
+      names.emplace_back(name);
+    }
+    const lower::KernelSource source = names.size() == 1 ? lower::kernel_source(names[0], to_DType(dtype), dialect)
+                                                         : lower::kernel_sources(names, to_DType(dtype), dialect);
     Own parameters(checked(PyList_New(0)));
     for (const lower::NestParameter& p : source.parameters) {
       static constexpr const char* kinds[] = {"memory", "offset", "extent", "stride",
