@@ -51,7 +51,11 @@ Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
     DimVec shift{by}, along{dim};
     return ops::roll(t, shift, along);
   };
-  return ops::sub(ops::mul(turned(self, -1), turned(other, -2)), ops::mul(turned(self, -2), turned(other, -1)));
+  const DType dtype = self.dtype(), wide = wide_dtype(dtype);  // of half types the result alone is rounded
+  auto widened = [&](const Tensor& t) { return wide == dtype ? t : ops::to(t, wide); };
+  const Tensor a = widened(self), b = widened(other);
+  const Tensor made = ops::sub(ops::mul(turned(a, -1), turned(b, -2)), ops::mul(turned(a, -2), turned(b, -1)));
+  return wide == dtype ? made : ops::to(made, dtype);
 }
 
 Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim) {

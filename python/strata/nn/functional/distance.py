@@ -21,7 +21,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     """p-norm of x1 - x2 + eps along the last dimension; the inputs are broadcast."""
     if has_torch_function_variadic(x1, x2):
         return overridden(pairwise_distance, (x1, x2), locals())
-    return _ops.linalg_vector_norm(x1 - x2 + eps, p, -1, keepdim)
+    return _ops.pairwise_distance(x1, x2, p, eps, keepdim)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
