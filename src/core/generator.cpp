@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "core/generator_scope.h"
+#include "core/stream.h"
 
 namespace strata {
 
@@ -89,7 +90,7 @@ Generator& default_generator(Device device) {
   // A device's begins with the CPU's seed: a program draws the same there.
   static std::mutex* lock = new std::mutex;
   static auto* others = new std::map<std::pair<int, int>, Generator>;
-  device.index = std::max<int8_t>(device.index, 0);
+  device = numbered(device);
   std::lock_guard<std::mutex> hold(*lock);
   auto [at, fresh] = others->try_emplace({device.type, device.index});
   if (fresh) at->second = Generator::make(device, cpu->initial_seed());

@@ -1,10 +1,13 @@
 #include "jit/compiled.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "dispatch/seen.h"
 #include "grad/engine.h"
 #include "grad/function.h"
+#include "grad/variable.h"
+#include "ir/effect.h"
 #include "ir/rewrite.h"
 #include "jit/joint/absent.h"
 #include "jit/joint/terms.h"
@@ -23,6 +26,44 @@ Compiled::Compiled(Captured captured, PlanOptions options)
   const auto& results = captured_.graph.body.results;
   for (size_t k = 0; k < captured_.wanted.size() && captured_.outputs + k < results.size(); ++k)
     reaches_[size_t(captured_.wanted[k])] = results[captured_.outputs + k] != ir::kNone;
+  find_views();
+}
+
+void Compiled::find_views() {
+  const ir::Block& body = forward_.body;
+  std::unordered_map<ir::Id, const ir::Node*> makers;
+  for (const ir::Node& n : body.nodes)
+    for (ir::Id v : n.results)
+      if (v != ir::kNone) makers.emplace(v, &n);
+  std::unordered_map<ir::Id, ViewOf> bases;
+  for (size_t p = 0; p < body.params.size(); ++p) bases[body.params[p]] = {int(p), -1};
+  for (size_t r = 0; r < captured_.outputs; ++r) bases.try_emplace(body.results[r], ViewOf{-1, int(r)});
+  std::vector<ViewOf> found(captured_.outputs);
+  bool any = false;
+  for (size_t r = 0; r < found.size(); ++r) {
+    ir::Id at = body.results[r];
+    for (bool view = false; at != ir::kNone;) {
+      if (const auto base = bases.find(at); view && base != bases.end() && base->second.result != int(r)) {
+        found[r] = base->second;  // or what that one is a view of
+        any = true;
+      }
+      const auto maker = makers.find(at);
+      if (maker == makers.end() || maker->second->kind != ir::Node::Call || maker->second->args.empty()) break;
+      const ir::Node& n = *maker->second;
+      const bool shows = ir::is_view(*n.op), writes = n.op->schema().args[0].type.written && n.results.size() == 1;
+      if ((!shows && !writes) || n.gradient != ir::Node::Through || n.args[0].kind != ir::Arg::One) break;
+      view |= shows;
+      at = n.args[0].values[0];
+    }
+  }
+  if (any) views_ = std::move(found);
+}
+
+std::vector<Tensor> Compiled::with_views(std::vector<Tensor> results, const std::vector<Tensor>& params) const {
+  for (size_t r = 0; r < views_.size(); ++r)
+    if (const auto [p, other] = views_[r]; p >= 0 || other >= 0)
+      mark_view(results[r], p >= 0 ? params[size_t(p)] : results[size_t(other)]);
+  return results;
 }
 
 // Plans and derivatives are made without the lock: who makes one may warn, or ask for signals, and so wait for a thread
@@ -288,7 +329,10 @@ std::vector<Tensor> Compiled::run(const std::vector<Tensor>& params) {
   const bool single = one_by_one(params);
   const bool grads = !captured_.step && grad_enabled() &&
                      std::any_of(params.begin(), params.end(), [](const Tensor& t) { return needs_grad(t); });
-  if (!grads) return single ? ir::Interpreter(forward_).run(params) : inference().run(params);
+  auto plain = [&] {
+    return with_views(single ? ir::Interpreter(forward_).run(params) : inference().run(params), params);
+  };
+  if (!grads) return plain();
   for (size_t i = 0; i < params.size(); ++i)
     STRATA_CHECK(!needs_grad(params[i]) ||
                      std::find(captured_.wanted.begin(), captured_.wanted.end(), int(i)) != captured_.wanted.end(),
@@ -296,7 +340,7 @@ std::vector<Tensor> Compiled::run(const std::vector<Tensor>& params) {
                  " requires a gradient, and did not when the graph was captured; capture it again, or "
                  "call it under no_grad()");
   make_halves();
-  if (!halves_) return single ? ir::Interpreter(forward_).run(params) : inference().run(params);
+  if (!halves_) return plain();
   for (int w : halves_->written)
     STRATA_CHECK_NOT_IMPLEMENTED(!needs_grad(params[size_t(w)]), "graph: input ", w,
                                  " is written in place and requires a gradient: its history cannot be kept; write a "
@@ -334,7 +378,7 @@ std::vector<Tensor> Compiled::run(const std::vector<Tensor>& params) {
   node->context.mark_non_differentiable(fixed);
   node->context.set_materialize_grads(false);
   node->context.owner = std::make_shared<Node::Owner>(Node::Owner{shared_from_this(), drawn});
-  return node->finish(std::move(results));
+  return with_views(node->finish(std::move(results)), params);
 }
 
 }  // namespace strata::jit

@@ -60,6 +60,14 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   const PlanOptions options_;
   const ir::Graph forward_;
   const bool loops_;
+  // Of a result that is a view of a parameter, or of another result: which; else neither. So it is in eager.
+  struct ViewOf {
+    int param = -1, result = -1;
+  };
+  std::vector<ViewOf> views_;  // empty where there are none
+  void find_views();
+  std::vector<Tensor> with_views(std::vector<Tensor> results, const std::vector<Tensor>& params) const;
+
   std::vector<char> reaches_;  // of its parameters, whether a result's gradient hangs on it
   std::mutex lock_;
   std::unique_ptr<Halves> halves_;  // null where no gradient was captured

@@ -135,13 +135,17 @@ PyObject* wrap_struct(PyTypeObject* type, const std::tuple<T...>& values) {
   return finish_struct(type, wrap(values));
 }
 
+// Gives the interpreter lock up and takes it again. In between the line that called is what source marks name.
+PyThreadState* release_lock();
+void take_lock(PyThreadState* state);
+
 // The interpreter lock, given up while a long operator runs.
 class ReleaseLock {
  public:
-  explicit ReleaseLock(bool release) : state_(release ? PyEval_SaveThread() : nullptr) {}
+  explicit ReleaseLock(bool release) : state_(release ? release_lock() : nullptr) {}
   ~ReleaseLock() { take(); }
   void take() {
-    if (state_) PyEval_RestoreThread(state_);
+    if (state_) take_lock(state_);
     state_ = nullptr;
   }
 

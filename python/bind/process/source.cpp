@@ -64,16 +64,18 @@ PyObject* stretch() {
   return name;
 }
 
+thread_local SourceMark called_from;  // while this thread has given the lock up
+
 SourceMark take() {
   if (executed) {
     const auto& [code, position] = executed->front();
     kept->keep(code);
     return {code, int32_t(position)};
   }
-  // Without the lock there is no Python frame to speak of.
+  // Without the lock there is no Python frame to look at.
 #ifdef STRATA_HAS_FRAMES
   PyThreadState* state = _PyThreadState_UncheckedGet();  // of the thread that holds the lock, whichever it is
-  if (!state || state->thread_id != PyThread_get_thread_ident()) return {};
+  if (!state || state->thread_id != PyThread_get_thread_ident()) return called_from;
   _PyInterpreterFrame* frame = state->cframe ? state->cframe->current_frame : nullptr;
   while (frame && (_PyFrame_IsIncomplete(frame) || frame->f_code->co_name == stretch())) frame = frame->previous;
   if (!frame) return {};
@@ -81,7 +83,7 @@ SourceMark take() {
   kept->keep(code);
   return {code, int32_t(_PyInterpreterFrame_LASTI(frame) * int(sizeof(_Py_CODEUNIT)))};
 #else
-  if (!PyGILState_Check()) return {};
+  if (!PyGILState_Check()) return called_from;
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   if (!frame) return {};
   auto* code = reinterpret_cast<PyObject*>(PyFrame_GetCode(frame));
@@ -180,6 +182,15 @@ PyObject* set_executed(PyObject*, PyObject* frames) {
 PyMethodDef functions[] = {{"_executed_frames", set_executed, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+PyThreadState* release_lock() {
+  called_from = take();
+  return PyEval_SaveThread();
+}
+void take_lock(PyThreadState* state) {
+  PyEval_RestoreThread(state);
+  called_from = {};
+}
 
 void init_source(PyObject* module) {
   add_functions(module, functions);
