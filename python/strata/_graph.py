@@ -395,14 +395,17 @@ class CompiledGraph(_C._Compiled):
         return "\n".join(f"{comment} {name}\n{text}" for name, text in _C._compiled_text(self._handle, what))
 
     def source(self, *, lines: bool = False) -> str:
-        """The C text of the kernels, forward and behind `// backward` backward, each a file that compiles by hand (cc -O2
-        -ffp-contract=off -fopenmp).
+        """The C text of the kernels as a file that compiles by hand (cc -O2 -ffp-contract=off -fopenmp): those of the forward, and
+        behind `// backward`, with -DBACKWARD in their place, those of the backward.
 
         At its end a driver: `run_0(memory)` and so on run a kernel over whole tensors, whose sizes and strides it says.
         lines: before each statement of an operator, a #line to the program's line that called it, so that what is compiled
         with -g shows these. An expression that several operators share has the first one's.
         """
-        return self._text("lines" if lines else "source", "//")
+        halves = _C._compiled_text(self._handle, "lines" if lines else "source")
+        if len(halves) == 1:
+            return "// {}\n{}".format(*halves[0])
+        return "\n".join(f"// {name}\n#{word} BACKWARD\n{text}#endif" for (name, text), word in zip(halves, ("ifndef", "ifdef")))
 
     def explain(self) -> str:
         """Which operators became which kernel, with the user's lines, and why no more of them are one; bytes moved; compile time."""
@@ -416,7 +419,7 @@ class CompiledGraph(_C._Compiled):
         """A stage as text: "graph" (forward and backward apart), "launches" (over places in memory) or "source"."""
         if stage not in ("graph", "launches", "source"):
             raise ValueError(f"ir: expected the stage 'graph', 'launches' or 'source', got {stage!r}")
-        return self._text(stage)
+        return self.source() if stage == "source" else self._text(stage)
 
 
 def graph(f: Callable, *example_inputs: Any, **example_keywords: Any) -> Graph:

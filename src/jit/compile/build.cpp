@@ -68,7 +68,7 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
     try {
       programs = compile_all({requests.data(), requests.size()}, &origins);
     } catch (const Error& e) {
-      if (e.kind() != ErrorKind::NotImplemented) throw;
+      if (e.kind() != ErrorKind::NotImplemented && e.kind() != ErrorKind::Runtime) throw;  // no compiler, or it fails
       const std::string why = e.what();
       static std::atomic<bool> told{false};
       if (!told.exchange(true)) warn(str_cat("compile: kernels are not fused, each operator runs its own: ", why));

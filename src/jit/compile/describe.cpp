@@ -103,7 +103,8 @@ std::string Plan::source(bool lines) const {
     k.lines = lines ? source_lines(list_, groups_[g]) : std::vector<std::string>();
     uses.emplace_back(&*groups_[g].fused, source_of_[g]);
   }
-  if (uses.empty()) return "";
+  if (uses.empty())
+    return "// no kernel of its own: each operator runs by itself, for the reasons that explain() gives\n";
   return lower::print_file("fused", kernels, programs_[0]->isa()) + print_driver(uses);
 }
 
@@ -121,8 +122,8 @@ static std::string dropped_text(const std::array<int, 2>& dropped) {
 
 std::string Plan::explain() const {
   const auto [moved, least] = traffic();
-  std::string out = str_cat(kernels(), " fused kernels, ", groups_.size() - kernels(), " operators by themselves\n",
-                            moved, " bytes moved; inputs and results alone are ", least, "\n");
+  std::string out = str_cat(kernels(), " fused kernels, ", by_themselves(), " operators by themselves\n", moved,
+                            " bytes moved; inputs and results alone are ", least, "\n");
   for (const auto& [stage, ms] : stages_)
     out += str_cat(&stage == &stages_[0].first ? "compiled in: " : ", ", stage, ' ', ms, " ms");
   out += "\n";
@@ -165,8 +166,19 @@ std::string Plan::explain() const {
 
 std::string Plan::memory() const {
   std::string out = str_cat("arena of ", std::max<int64_t>(arena_, 0), " bytes (", unshared_, " without reuse)\n");
-  for (size_t b = 0; b < place_.size(); ++b)
-    if (place_[b] >= 0) out += str_cat("  b", b, ": ", list_.blocks[b].bytes, " bytes at ", place_[b], "\n");
+  for (size_t b = 0; b < place_.size(); ++b) {
+    if (place_[b] < 0) continue;
+    const auto [first, last] = alive_[b];
+    out += str_cat("  b", b, ": ", list_.blocks[b].bytes, " bytes at ", place_[b], ", from step ", first, " to ", last);
+    // Who makes it.
+    for (int i : groups_[size_t(first)].launches) {
+      const Launch& l = list_.launches[size_t(i)];
+      if (std::none_of(l.outs.begin(), l.outs.end(), [&](const Operand& o) { return o.block == int(b); })) continue;
+      out += str_cat(": ", l.operator_name(), l.node && !l.node->span.empty() ? "  # " + l.node->span : "");
+      break;
+    }
+    out += "\n";
+  }
   return out;
 }
 

@@ -20,7 +20,10 @@ struct Touched {
   }
 };
 
-bool may_refuse(const Launch& l) { return l.kind == Launch::Call || (l.space && l.space->checks); }
+bool may_refuse(const Launch& l) {
+  return l.kind == Launch::Call || (l.space && l.space->checks) ||
+         (l.pointwise && eager::kernel_for(*l.pointwise, l.dtype).sets_status);  // a divisor of 0
+}
 
 bool meet(const std::vector<int>& a, const std::vector<int>& b) {
   return std::any_of(a.begin(), a.end(), [&](int x) { return std::find(b.begin(), b.end(), x) != b.end(); });
@@ -45,6 +48,7 @@ class Grouping {
     for (size_t i = 0; i < list_.launches.size(); ++i)
       if (live_[i]) add(int(i));
     join();
+    join_small();
     // What is stored can be told now that all are placed.
     for (Group& g : groups_)
       // One alone has a kernel that is linked; on a device it is compiled with the others.
@@ -93,7 +97,8 @@ class Grouping {
   void add(int launch) {
     const Launch& l = list_.launches[size_t(launch)];
     const Touched& t = touched_[size_t(launch)];
-    std::string why = "nothing before it shares its memory";
+    std::string why = l.kind == Launch::Call ? "it is called whole: no expression of the table says all of it"
+                                             : "nothing before it shares its memory";
     if (l.kind != Launch::Call)
       for (size_t g = groups_.size(); g-- > 0;) {
         Group& to = groups_[g];
@@ -120,16 +125,50 @@ class Grouping {
         }
         const bool shared = std::any_of(groups_[j].launches.begin(), groups_[j].launches.end(),
                                         [&](int l) { return shares(groups_[i], touched_[size_t(l)]); });
-        std::vector<int> all = groups_[i].launches;
-        all.insert(all.end(), groups_[j].launches.begin(), groups_[j].launches.end());
-        std::string why;
-        if (shared && can_fuse(list_, all, stored(all), why)) {
-          groups_[i].launches = std::move(all);
-          groups_.erase(groups_.begin() + int64_t(j));
-          break;
-        }
+        if (shared && join(i, j)) break;
         if (between(groups_[j], groups_[i])) break;
       }
+  }
+
+  // Small pieces of work over one shape that have nothing to do with each other are one kernel: to launch one takes as
+  // long as its work. Not too many: what is compiled grows, and equal texts are compiled once.
+  void join_small() {
+    constexpr size_t kMost = 16;
+    for (size_t j = groups_.size(); j-- > 1;) {
+      const DimVec* shape = small(groups_[j]);
+      for (size_t i = j; shape && i-- > 0;) {
+        const DimVec* other = small(groups_[i]);
+        if (other && *other == *shape && groups_[i].launches.size() + groups_[j].launches.size() <= kMost && join(i, j))
+          break;
+        if (between(groups_[j], groups_[i])) break;
+      }
+    }
+  }
+
+  // The shape of a group that computes few elements, each by itself; else null.
+  const DimVec* small(const Group& g) const {
+    constexpr int64_t kSmall = 1024;  // elements
+    const Launch& one = list_.launches[size_t(g.launches[0])];
+    if (one.kind != Launch::Pointwise) return nullptr;
+    const DimVec& shape = one.outs[0].sizes;
+    int64_t elements = 1;
+    for (int64_t n : shape) elements *= n;
+    const bool fits = elements <= kSmall && std::all_of(g.launches.begin(), g.launches.end(), [&](int i) {
+                        const Launch& l = list_.launches[size_t(i)];
+                        return l.kind == Launch::Pointwise && l.outs[0].sizes == shape;
+                      });
+    return fits ? &shape : nullptr;
+  }
+
+  // The later group becomes a part of the earlier one, if they make one kernel.
+  bool join(size_t earlier, size_t later) {
+    std::vector<int> all = groups_[earlier].launches;
+    all.insert(all.end(), groups_[later].launches.begin(), groups_[later].launches.end());
+    std::string why;
+    if (!can_fuse(list_, all, stored(all), why)) return false;
+    groups_[earlier].launches = std::move(all);
+    groups_.erase(groups_.begin() + int64_t(later));
+    return true;
   }
 
   // Whether it brings short rows of elements as they are to a block, as what cat joins along a last dim: linked loops

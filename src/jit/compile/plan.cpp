@@ -154,19 +154,27 @@ size_t Plan::kernels() const {
   return size_t(std::count_if(groups_.begin(), groups_.end(), [](const Group& g) { return g.fused.has_value(); }));
 }
 
+size_t Plan::by_themselves() const {
+  size_t n = 0;
+  for (const Group& g : groups_) n += g.fused ? 0 : g.launches.size();
+  return n;
+}
+
 // Offsets in the arena: blocks that are alive together lie apart. Largest first, each at the lowest place that is free.
 void Plan::place() {
   const int64_t align = list_.elsewhere() ? kAlignElsewhere : kAlign;
   auto room = [&](int b) { return (list_.blocks[size_t(b)].bytes + align - 1) / align * align; };
   const size_t n = list_.blocks.size();
-  std::vector<int> first(n, -1), last(n, -1);
+  alive_.assign(n, {-1, -1});
+  auto first = [&](int b) { return alive_[size_t(b)][0]; };
+  auto last = [&](int b) { return alive_[size_t(b)][1]; };
   result_.assign(n, false);
   made_by_call_.assign(n, false);
   place_.assign(n, -1);
   for (size_t s = 0; s < groups_.size(); ++s) {
     each_block(list_, groups_[s], [&](int b) {
-      if (first[size_t(b)] < 0) first[size_t(b)] = int(s);
-      last[size_t(b)] = int(s);
+      if (first(b) < 0) alive_[size_t(b)][0] = int(s);
+      alive_[size_t(b)][1] = int(s);
     });
     for (int i : groups_[s].launches) {
       const Launch& l = list_.launches[size_t(i)];
@@ -179,15 +187,15 @@ void Plan::place() {
     if (o.block >= 0) result_[size_t(o.block)] = true;
   for (Step& s : steps_)
     s.leaves = std::all_of(s.operands.begin(), s.operands.begin() + s.outputs, [&](const Step::Place& o) {
-      return o.block >= 0 && result_[size_t(o.block)] && last[size_t(o.block)] == s.group;
+      return o.block >= 0 && result_[size_t(o.block)] && last(o.block) == s.group;
     });
   ends_.assign(groups_.size(), {});
   for (size_t b = 0; b < n; ++b)
-    if (made_by_call_[b] && !result_[b] && !list_.elsewhere()) ends_[size_t(last[b])].push_back(int(b));
+    if (made_by_call_[b] && !result_[b] && !list_.elsewhere()) ends_[size_t(last(int(b)))].push_back(int(b));
   std::vector<int> order;
   for (size_t b = 0; b < n; ++b) {
     const Block& block = list_.blocks[b];
-    if (first[b] < 0 || block.param >= 0 || block.constant.defined() || result_[b] || made_by_call_[b]) continue;
+    if (first(int(b)) < 0 || block.param >= 0 || block.constant.defined() || result_[b] || made_by_call_[b]) continue;
     if (block.on_host) {  // by itself, as a result
       result_[b] = true;
       continue;
@@ -201,7 +209,7 @@ void Plan::place() {
     const int64_t bytes = room(b);
     std::vector<std::pair<int64_t, int64_t>> taken;
     for (int o : placed)
-      if (first[size_t(o)] <= last[size_t(b)] && first[size_t(b)] <= last[size_t(o)])
+      if (first(o) <= last(b) && first(b) <= last(o))
         taken.emplace_back(place_[size_t(o)], place_[size_t(o)] + room(o));
     std::sort(taken.begin(), taken.end());
     int64_t at = 0;

@@ -27,7 +27,8 @@ class Plan {
   const ir::Graph& graph() const { return graph_; }
   const ir::PassLog& passes() const { return passes_; }  // that the graph went through
   const std::string& without_compiler() const { return without_compiler_; }
-  size_t kernels() const;  // fused ones
+  size_t kernels() const;        // fused ones
+  size_t by_themselves() const;  // operators that are part of none
   const std::vector<int>& written() const { return written_params_; }
 
   // For people.
@@ -114,6 +115,7 @@ class Plan {
   std::unique_ptr<DeviceReplays> replays_;
   std::string not_planned_;
   std::vector<int> written_params_;
+  std::vector<std::array<int, 2>> alive_;  // per block: the first and the last group that needs it, or -1
   // Per block: its place in the arena (-1: none), whether it is a result's and made at each run.
   std::vector<int64_t> place_;
   std::vector<char> result_, made_by_call_;

@@ -69,6 +69,7 @@ TEST_F(Compile, AWrongTextSaysWhere) {
 
 // Of masks that are joined and turned round LLVM 19 has two rules that undo each other, without an end.
 TEST_F(Compile, MasksThatAreTurnedRound) {
+  if (compiler_report().find("in the process") == std::string::npos) GTEST_SKIP() << "its text is Clang's";
   const ProgramRef program = compile({R"(
 typedef short h16 __attribute__((vector_size(32)));
 typedef char c16 __attribute__((vector_size(16)));
