@@ -351,7 +351,7 @@ bool told_by_shapes(const Operator& op) {
   if (!i || !i->size.empty() || (!i->acts.empty() && i->acts != "raises")) return false;
   for (const Argument& r : op.schema().returns)
     if (!r.type.is_tensor() || r.type.list) return false;
-  return i->kind != "plan" && i->kind != "composite" && i->kind != "cpu";
+  return i->kind != "composite" && i->kind != "cpu";
 }
 
 void types_of_block(const Graph& g, const Memory& memory, const Block& b) {

@@ -13,7 +13,7 @@ enum class Stage : uint8_t { Captured, Functional };
 void verify(const Graph& graph, Stage stage = Stage::Captured);
 
 // Whether calls give what the types of their results say, by running kernels, views and the like over shapes; raises as
-// verify() does. What writes headers or draws, what C++ alone or a plan says, and lists are taken at their word.
+// verify() does. What writes headers or draws, what C++ alone says, and lists are taken at their word.
 void verify_types(const Graph& graph);
 
 // Whether a value of the one type may stand where one of the other is expected.

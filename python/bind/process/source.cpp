@@ -137,8 +137,10 @@ std::string chain() {
   }();
   auto add = [](std::string& to, PyFrameObject* frame, const char* file, PyCodeObject* code) {
     const char* name = PyUnicode_AsUTF8(code->co_name);
-    to += str_cat(to.empty() ? "" : " < ", file ? file : "?", ":", PyFrame_GetLineNumber(frame), " in ",
-                  name ? name : "?");
+    std::string line = str_cat(file ? file : "?", ":", PyFrame_GetLineNumber(frame), " in ", name ? name : "?");
+    for (char& c : line)
+      if (static_cast<unsigned char>(c) < ' ') c = '?';  // a graph's text has a line for it
+    to += (to.empty() ? "" : " < ") + line;
   };
   std::string out, innermost;
   int count = 0;
