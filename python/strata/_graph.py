@@ -7,6 +7,7 @@ import sys
 import strata
 from strata import _C, _capture, _lazy
 from strata._graph_form import Arguments, Results, parameter_names
+from strata._graph_state import State, held_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,20 +18,6 @@ if TYPE_CHECKING:
     from strata import Tensor
 
 __all__ = ["CompiledGraph", "Graph", "Node", "graph", "load_graph"]
-
-
-def _held(f: Any, leaves: list) -> list[tuple[str, Any]]:
-    """What a function may use, by name: itself, what it is bound to or closes over, globals that it names, its arguments."""
-    held = [("", f), ("self", getattr(f, "__self__", None))]
-    code = getattr(f, "__code__", None)
-    for name, cell in zip(getattr(code, "co_freevars", ()), getattr(f, "__closure__", None) or (), strict=False):
-        try:
-            held.append((name, cell.cell_contents))
-        except ValueError:  # not filled yet
-            continue
-    variables = getattr(f, "__globals__", {})
-    held += [(name, variables[name]) for name in getattr(code, "co_names", ()) if name in variables]
-    return held + [("", leaf) for leaf in leaves]
 
 
 def _names(held: list[tuple[str, Any]], capture: _capture.Capture, captured: list) -> list[str]:
@@ -62,50 +49,6 @@ def _names(held: list[tuple[str, Any]], capture: _capture.Capture, captured: lis
         taken.add(name)
         names.append(name)
     return names
-
-
-class _Modes:
-    """Modes of modules and numbers of optimisers that a capture used. (What tensors and the default dtype were, the graph knows.)"""
-
-    def __init__(self, held: list[tuple[str, Any]], capture: _capture.Capture):
-        modules = [m for _, h in held if isinstance(h, strata.nn.Module) for m in h.modules()] if "strata.nn" in sys.modules else []
-        self.training = [(m, m.training) for m in modules]
-        self.slots = list(capture.slots.values())
-        slotted = {(id(slot.group), slot.key) for slot in self.slots}
-        self.numbers = [
-            (optimizer, group, name, value)
-            for optimizer in capture.optimizers
-            for group in optimizer.param_groups
-            for name, value in group.items()
-            if name != "params" and not isinstance(value, strata.Tensor) and (id(group), name) not in slotted
-        ]
-        self.any = bool(self.training or self.slots or self.numbers)
-
-    def check(self) -> None:
-        for module, training in self.training:
-            if module.training != training:
-                raise RuntimeError(
-                    f"graph: {type(module).__name__}.training was {training} when the graph was captured, and is {module.training}; "
-                    "capture a graph for each mode"
-                )
-        for optimizer, group, name, value in self.numbers:
-            if group[name] != value:
-                raise RuntimeError(
-                    f"graph: {type(optimizer).__name__}'s {name} was {value!r} when the graph was captured, and is {group[name]!r}; "
-                    "capture it again"
-                )
-        for slot in self.slots:
-            value = slot.read()
-            if value == slot.last:
-                continue
-            if slot.name == "momentum" and (value == 0) != (slot.first == 0):
-                raise RuntimeError(
-                    f"graph: momentum was {slot.first!r} when the graph was captured, and is {value!r}; a step with momentum is another "
-                    "one than a step without: capture it again"
-                )
-            with strata.no_grad():
-                slot.tensor.fill_(value)
-            slot.last = value
 
 
 class Node:
@@ -145,8 +88,8 @@ class Graph:
             capture.restore()
             _capture.end()
             _C._recording_stop(recording)
-        held = _held(f, self._arguments.leaves)
-        self._modes: _Modes | None = _Modes(held, capture)
+        held = held_by(f, self._arguments.leaves)
+        self._modes: State | None = State(held, capture, captured)
         tangents = [None] * len(self._tangent_of)
         _C._graph_name(self._graph, [*self._arguments.tensor_names(), *tangents, *_names(held, capture, captured)])
         self._arguments.leaves, self._arguments.tensors, self._results.tensors = [], [], []

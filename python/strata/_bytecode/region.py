@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from strata import _C, _capture
-from strata._graph import CompiledGraph, Graph, _Modes
+from strata._graph import CompiledGraph, Graph
 from strata._graph_form import Results
+from strata._graph_state import Numbers
 
 from .reasons import Break
 
@@ -95,7 +96,7 @@ class Region(Graph):
             raise Break("a result has a gradient still to be asked for, beside a backward inside", "return it detach()ed, or run backward() outside")
         if self._tangent_of and not self._step and self._writes_learned():
             raise Break("a tensor that requires a gradient is written in place where a result has a gradient", "write to a copy of it (clone())")
-        self._modes = _Modes([], self.capture)
+        self._modes = Numbers(self.capture)
         tangents = [None] * len(self._tangent_of)
         _C._graph_name(self._graph, [*self.names, *tangents, *(f"captured {i}" for i in range(len(captured)))])
         self._results.tensors = []

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import strata
 from strata import _C
 from strata._frames import line_text, user_frame
-from strata._graph import Graph, _held
+from strata._graph import Graph
+from strata._graph_state import held_by
 from strata._patching import Patches
 from strata.utils._pytree import tree_flatten, tree_map
 
@@ -186,7 +187,7 @@ class Trace:
         """Traces the function with such arguments."""
         with strata.inference_mode(False), strata.enable_grad():  # calls that need no gradient find a graph that could give one
             graph = _Captured(self.f, args, kwargs)
-        self.modes = _let_go_of_modes(graph)  # the trace keeps them, whatever modules are set to
+        self.modes = graph._modes.let_go_of_modules()  # the trace keeps them, whatever modules are set to
         self.example = tree_map(_without_values, (args, kwargs))
         self.add(graph, form_of(args, kwargs))
 
@@ -202,7 +203,7 @@ class Trace:
         finally:
             for (module, _), training in zip(self.modes, now):
                 module.training = training
-        _let_go_of_modes(graph)
+        graph._modes.let_go_of_modules()
         self._same_reads(graph.reads)
         self.add(graph, form_of(args, kwargs))
 
@@ -289,20 +290,12 @@ class Trace:
         return gm.code.lstrip("\n").rstrip(" ")
 
 
-def _let_go_of_modes(graph: Graph) -> list:
-    """The modules' modes that a graph was captured in, which it asks for no more."""
-    modes = graph._modes
-    training, modes.training = modes.training, []
-    modes.any = bool(modes.slots or modes.numbers)
-    return training
-
-
 class _Unchanged:
     """A context behind which the buffers and other tensors that a function uses, and the generator, are as before."""
 
     def __init__(self, f: Any, name: str) -> None:
         self.name = name
-        held = [value for _, value in _held(f, [])]
+        held = [value for _, value in held_by(f, [])]
         modules = [v for v in held if isinstance(v, strata.nn.Module)]
         self.tensors = {id(t): t for m in modules for t in m.buffers()} | {id(v): v for v in held if isinstance(v, strata.Tensor)}
         self.parameters = [(p, p._version) for m in modules for p in m.parameters() if not p.is_inference()]

@@ -1,0 +1,222 @@
+"""What a captured graph assumes of modules and optimisers, and how each call finds out whether it is still so.
+
+Most calls find all as it was: `_C._Guards` compares the versions of the dicts that attributes and states lie in. What has
+changed then is looked up by name.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import strata
+from strata import _C, _capture
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from strata import Tensor
+
+
+def held_by(f: Any, leaves: list) -> list[tuple[str, Any]]:
+    """What a function may use, by name: itself, what it is bound to or closes over, globals that it names, its arguments."""
+    held = [("", f), ("self", getattr(f, "__self__", None))]
+    code = getattr(f, "__code__", None)
+    for name, cell in zip(getattr(code, "co_freevars", ()), getattr(f, "__closure__", None) or (), strict=False):
+        try:
+            held.append((name, cell.cell_contents))
+        except ValueError:  # not filled yet
+            continue
+    variables = getattr(f, "__globals__", {})
+    held += [(name, variables[name]) for name in getattr(code, "co_names", ()) if name in variables]
+    return held + [("", leaf) for leaf in leaves]
+
+
+def modules_of(held: list[tuple[str, Any]]) -> list[strata.nn.Module]:
+    """The modules among them, and theirs."""
+    return [m for _, h in held if isinstance(h, strata.nn.Module) for m in h.modules()] if "strata.nn" in sys.modules else []
+
+
+class _Watch:
+    """Dicts, by their versions, and lists, by what they hold, as _C._Guards looks at them."""
+
+    tensors: list = []
+    classes: list = []
+
+    def __init__(self, dicts: list[Any], lists: list[Any]):
+        self.dicts = [(d,) for d in dicts if isinstance(d, dict)]
+        self.lists = [(values, list(values)) for values in lists if isinstance(values, list)]
+        self._fresh = True
+
+    def same(self) -> bool:
+        """Asked where versions are others. The first time they are unknown."""
+        fresh, self._fresh = self._fresh, False
+        return fresh
+
+    def guards(self) -> Callable[[], bool]:
+        """Whether all is as it is now, once and for all: what says no goes on to say no."""
+        guards = _C._Guards(((23, 0, -1, self, 0),), 0, None, ())  # 23: guards.py's "watch"
+        guards()
+        return guards
+
+
+class Numbers:
+    """The numbers of optimisers that a capture used: slots, which calls read anew, and all others, which must stay."""
+
+    def __init__(self, capture: _capture.Capture):
+        self.slots = list(capture.slots.values())
+        slotted = {(id(slot.group), slot.key) for slot in self.slots}
+        self.numbers = [
+            (optimizer, i, name, value)
+            for optimizer in capture.optimizers
+            for i, group in enumerate(optimizer.param_groups)
+            for name, value in group.items()
+            if name != "params" and not isinstance(value, strata.Tensor) and (id(group), name) not in slotted
+        ]
+
+    @property
+    def any(self) -> bool:
+        """Whether calls must ask at all."""
+        return bool(self.slots or self.numbers)
+
+    def check(self) -> None:
+        for optimizer, i, name, value in self.numbers:
+            now = optimizer.param_groups[i].get(name)
+            if now is not value and now != value:
+                raise RuntimeError(
+                    f"graph: {type(optimizer).__name__}'s {name} was {value!r} when the graph was captured, and is {now!r}; "
+                    "capture it again"
+                )
+        for slot in self.slots:
+            value = slot.read()
+            if value == slot.last:
+                continue
+            if slot.name == "momentum" and (value == 0) != (slot.first == 0):
+                raise RuntimeError(
+                    f"graph: momentum was {slot.first!r} when the graph was captured, and is {value!r}; a step with momentum is another "
+                    "one than a step without: capture it again"
+                )
+            with strata.no_grad():
+                slot.tensor.fill_(value)
+            slot.last = value
+
+
+class _Stepped:
+    """An optimiser that the graph steps: its groups, and the tensors of its state that are the graph's own.
+
+    Where load_state_dict, or the program, has put others in their places, the graph's take their values and the places.
+    """
+
+    def __init__(self, optimizer: Any, slots: list, captured: set[int]):
+        self.optimizer, self.params = optimizer, [list(group["params"]) for group in optimizer.param_groups]
+        self.name = type(optimizer).__name__
+        at = {id(group): i for i, group in enumerate(optimizer.param_groups)}
+        self.slots = [(slot, at[id(slot.group)]) for slot in slots if id(slot.group) in at]
+        self.rates = [
+            (i, name, t)
+            for i, group in enumerate(optimizer.param_groups)
+            for name, t in group.items()
+            if isinstance(t, strata.Tensor) and id(t) in captured
+        ]
+        self.state = [
+            (p, [(name, v) for name, v in state.items() if (id(v) in captured if isinstance(v, strata.Tensor) else _plain(v))])
+            for p, state in optimizer.state.items()
+        ]
+
+    def dicts(self) -> list[Any]:
+        optimizer = self.optimizer
+        groups = [optimizer.param_groups[i] for i, _, _ in self.rates]
+        return [optimizer.__dict__, optimizer.state, *(optimizer.state[p] for p, named in self.state if named), *groups]
+
+    def settle(self) -> None:
+        """Puts the graph's tensors back, with what is in their places now. RuntimeError where that cannot be."""
+        groups, own = self.optimizer.param_groups, self.optimizer.state
+        if len(groups) != len(self.params) or any(
+            len(group["params"]) != len(then) or any(a is not b for a, b in zip(group["params"], then, strict=True))
+            for group, then in zip(groups, self.params, strict=True)
+        ):
+            raise RuntimeError(f"graph: {self.name}'s groups had other parameters when the graph was captured; capture it again")
+        taken = []
+        for i, name, t in self.rates:
+            self._take(taken, groups[i], name, t, name)
+        for n, (p, named) in enumerate(self.state):
+            state = own.get(p)
+            if state is None and named:
+                raise RuntimeError(f"graph: {self.name} has no state of its parameter {n} any more; call init_state() and capture it again")
+            for name, then in named:
+                where = f"state {name!r} of parameter {n}"
+                if isinstance(then, strata.Tensor):
+                    self._take(taken, state, name, then, where)
+                elif state.get(name) is not then and state.get(name) != then:
+                    raise RuntimeError(
+                        f"graph: {self.name}'s {where} was {then!r} when the graph was captured, and is {state.get(name)!r}; capture it again"
+                    )
+        with strata.no_grad():
+            for place, name, t, now in taken:
+                t.copy_(now) if isinstance(now, strata.Tensor) else t.fill_(now)
+                place[name] = t
+        for slot, i in self.slots:
+            slot.group = groups[i]
+
+    def _take(self, taken: list, place: dict, name: Any, t: Tensor, where: str) -> None:
+        now = place.get(name)
+        if now is t:
+            return
+        number = isinstance(now, (int, float)) and t.dim() == 0 and where != name
+        if not number and not (isinstance(now, strata.Tensor) and (now.shape, now.dtype, now.device) == (t.shape, t.dtype, t.device)):
+            raise RuntimeError(
+                f"graph: {self.name}'s {where} was replaced: the graph has {_kind(t)} there, and now there is {_kind(now)}; write it in place "
+                "(copy_(), fill_()), or capture it again"
+            )
+        taken.append((place, name, t, now))
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, strata.Tensor):
+        return f"a tensor of shape {tuple(value.shape)}, {value.dtype}, on {value.device}"
+    return "nothing" if value is None else repr(value)
+
+
+def _plain(value: Any) -> bool:
+    """Whether it is a constant that operators may have been given."""
+    return type(value) in (int, float, bool, str, complex) or (type(value) is tuple and all(_plain(v) for v in value))
+
+
+class State(Numbers):
+    """The same, with the optimisers' states, and what modules are."""
+
+    def __init__(self, held: list[tuple[str, Any]], capture: _capture.Capture, captured: list):
+        super().__init__(capture)
+        self.training = [(m, m.training) for m in modules_of(held)]
+        ids = {id(t) for t in captured}
+        self.stepped = [_Stepped(optimizer, self.slots, ids) for optimizer in capture.optimizers]
+        self._watch()
+
+    @property
+    def any(self) -> bool:
+        return bool(self.training or self.stepped)
+
+    def let_go_of_modules(self) -> list[tuple[strata.nn.Module, bool]]:
+        """Calls ask for them no more. The modes that they were captured in."""
+        training, self.training = self.training, []
+        return training
+
+    def _watch(self) -> None:
+        """Begins anew: all is as it should be now."""
+        dicts = [d for stepped in self.stepped for d in stepped.dicts()]
+        lists = [stepped.optimizer.param_groups for stepped in self.stepped]
+        self._unchanged = _Watch(dicts, lists).guards()
+
+    def check(self) -> None:
+        if not self._unchanged():
+            for stepped in self.stepped:
+                stepped.settle()
+            self._watch()
+        for module, training in self.training:
+            if module.training != training:
+                raise RuntimeError(
+                    f"graph: {type(module).__name__}.training was {training} when the graph was captured, and is {module.training}; "
+                    "capture a graph for each mode"
+                )
+        super().check()

@@ -1,0 +1,97 @@
+"""What a captured graph assumes of optimisers, modules and modes: followed where it changed, or refused by name."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import strata
+from strata import nn
+
+F = nn.functional
+
+
+def step_of(model, optimiser):
+    def step(x):
+        optimiser.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimiser.step()
+        return loss
+
+    return step
+
+
+def trained(compiled, make, change, steps=6):
+    """Losses, parameters and state of steps, between which something is changed."""
+    strata.manual_seed(1)
+    model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 2))
+    optimiser = make(model)
+    x = strata.randn(steps, 3, 4)
+    step = step_of(model, optimiser)
+    step(x[0])
+    saved = copy.deepcopy(optimiser.state_dict())
+    step(x[1])
+    if compiled:
+        step = strata.graph(step, x[0]).compile()
+    found = []
+    for i in range(steps):
+        found.append(step(x[i]).detach())
+        change(i, model, optimiser, saved)
+    found += [v.detach().clone() for p in model.parameters() for v in (p, *optimiser.state[p].values()) if isinstance(v, strata.Tensor)]
+    return found, [group["lr"] for group in optimiser.param_groups]
+
+
+def resumed(i, model, optimiser, saved):
+    for group in optimiser.param_groups:
+        group["lr"] *= 0.5
+    if i == 2:
+        optimiser.load_state_dict(saved)
+
+
+def count_replaced(i, model, optimiser, saved):
+    if i == 1:
+        optimiser.state[model[0].weight]["step"] = strata.tensor(100.0)
+    if i == 3:
+        optimiser.param_groups[0] = dict(optimiser.param_groups[0], lr=optimiser.param_groups[0]["lr"] * 3)
+    if i == 4:
+        optimiser.param_groups[0]["lr"] = optimiser.param_groups[0]["lr"] / 4
+
+
+MAKERS = {
+    "SGD": lambda m: strata.optim.SGD(m.parameters(), lr=0.1, momentum=0.9),
+    "AdamW": lambda m: strata.optim.AdamW([{"params": m[0].parameters()}, {"params": m[2].parameters(), "lr": 0.02}], lr=0.01),
+    "tensor": lambda m: strata.optim.Adam(m.parameters(), lr=strata.tensor(0.01)),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("change", [resumed, count_replaced])
+def test_state_that_was_loaded_or_replaced_goes_on(name, change):
+    if change is count_replaced and name == "SGD":
+        return
+    (eager, rates), (ours, now) = (trained(compiled, MAKERS[name], change) for compiled in (False, True))
+    assert all(strata.equal(a, b) for a, b in zip(eager, ours, strict=True)) and rates == now
+
+
+def test_state_that_does_not_fit_is_refused():
+    model, x = nn.Linear(4, 2), strata.randn(3, 4)
+    optimiser = strata.optim.Adam(model.parameters(), lr=0.01)
+    optimiser.init_state()
+    compiled = strata.graph(step_of(model, optimiser), x).compile()
+    compiled(x)
+    state = optimiser.state[model.bias]
+    kept = state["exp_avg"]
+    state["exp_avg"] = strata.zeros(3)
+    with pytest.raises(RuntimeError, match="Adam's state 'exp_avg' of parameter 1 was replaced"):
+        compiled(x)
+    state["exp_avg"] = kept
+    compiled(x)
+    optimiser.add_param_group({"params": [nn.Parameter(strata.zeros(2))]})
+    with pytest.raises(RuntimeError, match="groups had other parameters"):
+        compiled(x)
+    del optimiser.param_groups[1]
+    compiled(x)
+    optimiser.state.clear()
+    with pytest.raises(RuntimeError, match="no state of its parameter 0"):
+        compiled(x)
