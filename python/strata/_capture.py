@@ -34,6 +34,11 @@ def state_of(optimizer: Any) -> dict[Tensor, dict[str, Any]]:
     return {p: dict(state) for p, state in optimizer.state.items()}
 
 
+def groups_of(optimizer: Any) -> list[dict[str, Any]]:
+    """What an optimiser's groups hold."""
+    return [dict(group) for group in optimizer.param_groups]
+
+
 def restore(optimizer: Any, before: dict[Tensor, dict[str, Any]]) -> bool:
     """Puts the state back as it was. Whether anything was added or replaced."""
     changed = False
@@ -53,12 +58,13 @@ class Capture:
     def __init__(self, recording: Any):
         self.recording = recording
         self.optimizers: dict[Any, dict] = {}  # with the state that each had before its first step
+        self.groups: dict[Any, list[dict]] = {}  # as each had them then
         self.slots: dict[tuple[int, str], Slot] = {}
 
     def note_step(self, optimizer: Any) -> None:
         """An optimiser steps."""
         if optimizer not in self.optimizers:
-            self.optimizers[optimizer] = state_of(optimizer)
+            self.optimizers[optimizer], self.groups[optimizer] = state_of(optimizer), groups_of(optimizer)
 
     def restore(self) -> list:
         """Takes what was made meanwhile out of optimisers' states. Gives the optimisers that had made some."""

@@ -6,6 +6,7 @@ import sys
 
 import strata
 from strata import _C, _capture, _lazy
+from strata._graph_before import Before
 from strata._graph_form import Arguments, Results, parameter_names
 from strata._graph_state import State, held_by
 
@@ -76,6 +77,8 @@ class Graph:
     """
 
     _over_shapes = True  # whether the capture computes nothing
+    _before: Before | None = None
+    _strict = True  # whether the function may change nothing but tensors' values
 
     def __init__(self, f: Any, args: tuple, kwargs: dict[str, Any]):
         self._arguments = Arguments(parameter_names(f), args, kwargs)
@@ -83,8 +86,15 @@ class Graph:
         recording = _C._recording_begin(tensors, self._over_shapes)
         capture = _capture.begin(recording)
         try:
+            if self._strict:
+                self._before = Before(held_by(f, self._arguments.leaves), capture)
             captured = self._record(f, args, kwargs, tensors, recording, capture)
+        except BaseException:
+            if self._before is not None:
+                self._before.put_back()
+            raise
         finally:
+            self._before = None
             capture.restore()
             _capture.end()
             _C._recording_stop(recording)
@@ -102,6 +112,8 @@ class Graph:
 
     def _record(self, f: Any, args: tuple, kwargs: dict[str, Any], tensors: list, recording: Any, capture: _capture.Capture) -> list:
         self._results = Results(f(*args, **kwargs))
+        if self._before is not None:
+            self._before.check()
         return self._end(tensors, recording, capture)
 
     def _end(self, tensors: list, recording: Any, capture: _capture.Capture) -> list:

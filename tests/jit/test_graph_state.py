@@ -95,3 +95,38 @@ def test_state_that_does_not_fit_is_refused():
     optimiser.state.clear()
     with pytest.raises(RuntimeError, match="no state of its parameter 0"):
         compiled(x)
+
+
+def test_a_schedule_inside_is_refused():
+    model, x = nn.Linear(4, 2), strata.randn(3, 4)
+    optimiser = strata.optim.SGD(model.parameters(), lr=0.1)
+    schedule = strata.optim.lr_scheduler.ExponentialLR(optimiser, 0.5)
+    plain = step_of(model, optimiser)
+
+    def scheduled(x):
+        plain(x)
+        schedule.step()
+
+    def by_hand(x):
+        plain(x)
+        optimiser.param_groups[0]["lr"] *= 0.5
+
+    def raises(x):
+        by_hand(x)
+        raise KeyError("mine")
+
+    for step, error in ((scheduled, RuntimeError), (by_hand, RuntimeError), (raises, KeyError)):
+        text = "mine" if error is KeyError else r"SGD.param_groups\[0\]\['lr'\] is 0.1 before and 0.05 behind .* call the scheduler"
+        with pytest.raises(error, match=text):
+            strata.graph(step, x)
+        assert optimiser.param_groups[0]["lr"] == 0.1 and schedule.last_epoch == 0
+    compiled = strata.graph(plain, x).compile()
+    before = model.weight.clone()
+    compiled(x)
+    once = before - model.weight
+    schedule.step()
+    with strata.no_grad():
+        model.weight.copy_(before)
+        model.bias.zero_()
+    compiled(x)
+    assert 0 < (before - model.weight).abs().sum() < once.abs().sum()

@@ -141,7 +141,7 @@ def _watched(name: str, method: Callable) -> Callable:
 class _Captured(Graph):
     """A graph whose results are the function's, with the tensors whose values were read where there are any."""
 
-    _over_shapes = False  # reads are of values
+    _over_shapes, _strict = False, False  # reads are of values
 
     def __init__(self, f: Any, args: tuple, kwargs: dict[str, Any]):
         self.reads: list[Read] = []

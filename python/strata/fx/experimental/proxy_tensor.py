@@ -26,6 +26,8 @@ def get_proxy_mode() -> None:
 class _Ran(Graph):
     """What a function ran, without the gradients of its results: it may have used these up itself."""
 
+    _strict = False  # it ran this once
+
     def _end(self, tensors: list, recording: Any, capture: Any) -> list:
         self._nodes, captured = _C._recording_seen(recording)
         known = [*tensors, *captured]
