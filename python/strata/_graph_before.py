@@ -15,6 +15,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_NEW = 624  # the place of a generator that nobody has drawn from
+
+
+def _draws() -> dict[str, Any]:
+    """The states of generators that are not strata's, the place of the next word first."""
+    found = {}
+    if "random" in sys.modules:
+        version, words, gauss = sys.modules["random"].getstate()
+        found["random"] = (words[-1], words[:-1], version, gauss)
+    if "numpy.random" in sys.modules:
+        kind, words, *rest = sys.modules["numpy.random"].get_state()
+        found["numpy.random"] = (rest[0], words.tobytes(), kind, *rest[1:])
+    return found
+
+
 class Before:
     """How it was before the function ran."""
 
@@ -30,12 +45,14 @@ class Before:
                     if owner is not value:
                         self.schedules.append((value, dict(value.__dict__)))
 
+        self.draws = _draws()
+
     def put_back(self) -> str:
         """What was changed, in words; empty where nothing was."""
         return self._put_back_groups()
 
     def check(self) -> None:
-        changed = self.put_back()
+        changed = self.put_back() or self._drawn()
         if changed:
             raise RuntimeError(f"graph: {changed}")
 
@@ -60,3 +77,13 @@ class Before:
                 schedule.__dict__.clear()
                 schedule.__dict__.update(then)
         return changed
+
+    def _drawn(self) -> str:
+        """That stays as it is: numbers were drawn."""
+        for name, now in _draws().items():
+            if now != self.draws[name] if name in self.draws else now[0] != _NEW:
+                return (
+                    f"the function draws from {name}, whose number would be the same in all calls; draw with strata (strata.rand(()), "
+                    "strata.randint), or give the number as a tensor argument"
+                )
+        return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import random
 
 import pytest
 import strata
@@ -130,3 +131,13 @@ def test_a_schedule_inside_is_refused():
         model.bias.zero_()
     compiled(x)
     assert 0 < (before - model.weight).abs().sum() < once.abs().sum()
+
+
+def test_other_generators_are_refused():
+    x = strata.ones(3)
+    with pytest.raises(RuntimeError, match="draws from random, .* strata.rand"):
+        strata.graph(lambda x: x * random.random(), x)
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(RuntimeError, match="draws from numpy.random"):
+        strata.graph(lambda x: x * float(numpy.random.rand()), x)
+    strata.graph(lambda x: x * strata.rand(()), x)
