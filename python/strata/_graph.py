@@ -87,7 +87,7 @@ class Graph:
         capture = _capture.begin(recording)
         try:
             if self._strict:
-                self._before = Before(held_by(f, self._arguments.leaves), capture)
+                self._before = Before(f, held_by(f, self._arguments.leaves), capture)
             captured = self._record(f, args, kwargs, tensors, recording, capture)
         except BaseException:
             if self._before is not None:
@@ -381,7 +381,8 @@ def graph(f: Callable, *example_inputs: Any, **example_keywords: Any) -> Graph:
     """Captures f by running it once on the example inputs: the operators that it runs, below autograd.
 
     They run over shapes: nothing is computed, written or drawn, so that parameters, gradients, an optimiser's state and the
-    generator are afterwards what they were. What f keeps elsewhere, as in a list, are tensors without values.
+    generator are afterwards what they were. What f keeps elsewhere, as in a list, are tensors without values. Attributes of
+    modules, numbers of optimisers and other generators that f changes are put back, with a RuntimeError: calls would not change them.
 
     f: any function of tensors, nested in tuples, lists and dicts, and of constants. Tensors that it finds outside of its
     arguments, as the parameters of a module, are inputs, too: a call uses them as they are then. Python code runs now alone:

@@ -9,9 +9,12 @@ import sys
 
 import strata
 from strata import _capture
+from strata._graph_form import same_constant
+from strata._graph_state import modules_of, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 
@@ -30,10 +33,54 @@ def _draws() -> dict[str, Any]:
     return found
 
 
+_IS_ANOTHER = (
+    "{} is another tensor behind the function, and calls of the graph would not assign it; write it in place (copy_(), mul_(), ...), which is "
+    "recorded, or return it; where it is made once, call the function before"
+)
+_REGISTRIES = ("_parameters", "_buffers", "_modules")
+
+
+def _made_by_hooks(module: Any) -> set[Any]:
+    """Attributes that hooks before forward compute anew each time, as those of weight_norm and pruning do."""
+    hooks = module._forward_pre_hooks.values()
+    return {getattr(hook, "name", None) or getattr(hook, "_tensor_name", None) for hook in hooks}
+
+
+class _Owner:
+    """An object's attributes, and a module's members."""
+
+    def __init__(self, where: str, owner: Any, registries: tuple[str, ...] = ()):
+        self.where, self.owner = where, owner
+        own = owner.__dict__
+        self.dicts = [(d, dict(d)) for d in (own, *(own[name] for name in registries))]
+
+    def put_back(self) -> str:
+        changed = ""
+        for own, before in self.dicts:
+            if len(own) == len(before) and all(a is b for a, b in zip(own.values(), before.values())):
+                continue
+            for name in {**before, **own}:
+                a, b = before.get(name), own.get(name)
+                tensors = isinstance(a, strata.Tensor) or isinstance(b, strata.Tensor)
+                numbers = name in before and name != "training" and plain(a) and plain(b)
+                if a is b or not (tensors or numbers) or (numbers and same_constant(a, b)):
+                    continue
+                if name in before:
+                    own[name] = a
+                else:
+                    del own[name]
+                if not changed and not (len(self.dicts) > 1 and name in _made_by_hooks(self.owner)):
+                    changed = _IS_ANOTHER.format(f"{self.where}.{name}") if tensors else (
+                        f"{self.where}.{name} is {a!r} before and {b!r} behind the function, and calls of the graph would not change it; keep it "
+                        "in a tensor that is written in place, or give it as an argument; where it is set once, call the function before"
+                    )
+        return changed
+
+
 class Before:
     """How it was before the function ran."""
 
-    def __init__(self, held: list[tuple[str, Any]], capture: _capture.Capture):
+    def __init__(self, f: Any, held: list[tuple[str, Any]], capture: _capture.Capture):
         self.capture = capture
         self.groups, self.schedules = {}, []
         if "strata.optim" in sys.modules:
@@ -45,11 +92,21 @@ class Before:
                     if owner is not value:
                         self.schedules.append((value, dict(value.__dict__)))
 
+        modules = modules_of(held)
+        self.owners = [_Owner(where, m, _REGISTRIES) for where, m in modules]
+        own = getattr(f, "__self__", None)
+        if hasattr(own, "__dict__") and not any(own is m for _, m in modules) and not isinstance(own, type(sys)):
+            self.owners.append(_Owner(type(own).__name__, own))
+        names, cells = getattr(getattr(f, "__code__", None), "co_freevars", ()), getattr(f, "__closure__", None) or ()
+        self.cells = [(name, cell, dict(held)[name]) for name, cell in zip(names, cells) if name in dict(held)]
+        variables = getattr(f, "__globals__", {})
+        self.variables = {name: (variables, value) for name, value in held if isinstance(value, strata.Tensor) and variables.get(name) is value}
         self.draws = _draws()
 
     def put_back(self) -> str:
         """What was changed, in words; empty where nothing was."""
-        return self._put_back_groups()
+        changed = [self._put_back_groups(), *(owner.put_back() for owner in self.owners), *self._put_back_variables()]
+        return next(filter(None, changed), "")
 
     def check(self) -> None:
         changed = self.put_back() or self._drawn()
@@ -77,6 +134,16 @@ class Before:
                 schedule.__dict__.clear()
                 schedule.__dict__.update(then)
         return changed
+
+    def _put_back_variables(self) -> Iterator[str]:
+        for name, cell, then in self.cells:
+            if cell.cell_contents is not then and isinstance(cell.cell_contents, strata.Tensor):
+                cell.cell_contents = then
+                yield _IS_ANOTHER.format(name)
+        for name, (variables, then) in self.variables.items():
+            if variables.get(name) is not then:
+                variables[name] = then
+                yield _IS_ANOTHER.format(name)
 
     def _drawn(self) -> str:
         """That stays as it is: numbers were drawn."""

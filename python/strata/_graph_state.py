@@ -33,9 +33,16 @@ def held_by(f: Any, leaves: list) -> list[tuple[str, Any]]:
     return held + [("", leaf) for leaf in leaves]
 
 
-def modules_of(held: list[tuple[str, Any]]) -> list[strata.nn.Module]:
-    """The modules among them, and theirs."""
-    return [m for _, h in held if isinstance(h, strata.nn.Module) for m in h.modules()] if "strata.nn" in sys.modules else []
+def modules_of(held: list[tuple[str, Any]]) -> list[tuple[str, strata.nn.Module]]:
+    """The modules among them, and theirs, each once, with what it is called: "model.0 (Linear)"."""
+    found: dict[int, tuple[str, strata.nn.Module]] = {}
+    if "strata.nn" in sys.modules:
+        for name, value in held:
+            if isinstance(value, strata.nn.Module):
+                for path, module in value.named_modules(prefix=name):
+                    kind = type(module).__name__
+                    found.setdefault(id(module), (f"{path} ({kind})" if path else kind, module))
+    return list(found.values())
 
 
 class _Watch:
@@ -120,7 +127,7 @@ class _Stepped:
             if isinstance(t, strata.Tensor) and id(t) in captured
         ]
         self.state = [
-            (p, [(name, v) for name, v in state.items() if (id(v) in captured if isinstance(v, strata.Tensor) else _plain(v))])
+            (p, [(name, v) for name, v in state.items() if (id(v) in captured if isinstance(v, strata.Tensor) else plain(v))])
             for p, state in optimizer.state.items()
         ]
 
@@ -178,9 +185,9 @@ def _kind(value: Any) -> str:
     return "nothing" if value is None else repr(value)
 
 
-def _plain(value: Any) -> bool:
+def plain(value: Any) -> bool:
     """Whether it is a constant that operators may have been given."""
-    return type(value) in (int, float, bool, str, complex) or (type(value) is tuple and all(_plain(v) for v in value))
+    return type(value) in (int, float, bool, str, complex) or (type(value) is tuple and all(plain(v) for v in value))
 
 
 class State(Numbers):
@@ -188,7 +195,7 @@ class State(Numbers):
 
     def __init__(self, held: list[tuple[str, Any]], capture: _capture.Capture, captured: list):
         super().__init__(capture)
-        self.training = [(m, m.training) for m in modules_of(held)]
+        self.training = [(m, m.training) for _, m in modules_of(held)]
         ids = {id(t) for t in captured}
         self.stepped = [_Stepped(optimizer, self.slots, ids) for optimizer in capture.optimizers]
         self._watch()

@@ -141,3 +141,55 @@ def test_other_generators_are_refused():
     with pytest.raises(RuntimeError, match="draws from numpy.random"):
         strata.graph(lambda x: x * float(numpy.random.rand()), x)
     strata.graph(lambda x: x * strata.rand(()), x)
+
+
+class Keeps(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.kind, self.calls = kind, 0
+        self.register_buffer("mean", strata.ones(3))
+        self.other = strata.ones(3)
+
+    def forward(self, x):
+        if self.kind == "in place":
+            self.mean.mul_(0.5).add_(x, alpha=0.5)
+            return x + self.mean
+        if self.kind == "calls":
+            self.calls += 1
+        else:
+            setattr(self, self.kind, getattr(self, self.kind, 0) * 0.5 + x)
+        return x + self.mean
+
+
+@pytest.mark.parametrize("kind", ["mean", "other", "new", "calls"])
+@pytest.mark.parametrize("inner", [False, True])
+def test_attributes_that_are_assigned_are_refused_and_put_back(kind, inner):
+    module, x = Keeps(kind), strata.randn(3)
+    before = dict(module.__dict__, mean=module.mean)
+    name = f"0 .Keeps..{kind}" if inner else f"Keeps.{kind}"
+    with pytest.raises(RuntimeError, match=name + " is .* behind the function"):
+        strata.graph(nn.Sequential(module) if inner else module, x)
+    assert all(a is b for a, b in zip(before.values(), {**module.__dict__, "mean": module.mean}.values(), strict=True))
+    module.kind = "in place"
+    eager = copy.deepcopy(module)
+    compiled = strata.graph(module, x).compile()
+    assert all(strata.equal(compiled(x), eager(x)) for _ in range(2)) and strata.equal(module.mean, eager.mean)
+
+
+def test_variables_that_are_assigned_are_refused_and_put_back():
+    h = kept = strata.zeros(3)
+
+    def recurrent(x):
+        nonlocal h
+        h = h * 0.5 + x
+        return h
+
+    with pytest.raises(RuntimeError, match="h is another tensor behind the function"):
+        strata.graph(recurrent, kept)
+    assert h is kept
+
+
+def test_weights_that_hooks_compute_stay_with_the_hooks():
+    layer, x = nn.utils.weight_norm(nn.Linear(3, 2)), strata.randn(4, 3)
+    compiled = strata.graph(layer, x).compile()
+    assert strata.equal(compiled(x), layer(x)) and layer.weight.sum().item() is not None
