@@ -60,6 +60,7 @@ class Capture:
         self.optimizers: dict[Any, dict] = {}  # with the state that each had before its first step
         self.groups: dict[Any, list[dict]] = {}  # as each had them then
         self.slots: dict[tuple[int, str], Slot] = {}
+        self.asked: dict[str, tuple[Callable[[], bool], bool]] = {}  # modes that the program asked for, with what they were
 
     def note_step(self, optimizer: Any) -> None:
         """An optimiser steps."""

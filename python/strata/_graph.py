@@ -8,7 +8,7 @@ import strata
 from strata import _C, _capture, _lazy
 from strata._graph_before import Before
 from strata._graph_form import Arguments, Results, parameter_names
-from strata._graph_state import State, held_by
+from strata._graph_state import Asked, State, held_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +111,9 @@ class Graph:
             _C._log("capture", f"{name}: {len(self.nodes)} nodes, {len(captured)} tensors captured\n{self}")
 
     def _record(self, f: Any, args: tuple, kwargs: dict[str, Any], tensors: list, recording: Any, capture: _capture.Capture) -> list:
-        self._results = Results(f(*args, **kwargs))
+        with Asked():
+            returned = f(*args, **kwargs)
+        self._results = Results(returned)
         if self._before is not None:
             self._before.check()
         return self._end(tensors, recording, capture)
@@ -324,7 +326,7 @@ class CompiledGraph(_C._Compiled):
     """A captured function as kernels. Results, gradients and written arguments have eager's bits, where `numerics` is "exact".
 
     Raises ValueError for arguments that differ from the captured ones in form, shape, strides, dtype or device, and RuntimeError
-    where a module's mode or the default dtype has changed since.
+    where a module's mode or numbers, the default dtype or another mode that the function asked for have changed since.
     """
 
     def __init__(self, source: Graph, lines: bool = False, numerics: str = "exact"):
@@ -332,12 +334,12 @@ class CompiledGraph(_C._Compiled):
         self._source = source
         fast = numerics == "fast"
         self._handle = _C._compiled_with(source._compiled, lines, fast) if lines or fast else source._compiled
-        # Functions of tensors alone, whose modules have no modes, need nothing of Python at a call.
+        # Functions of tensors alone need nothing of Python at a call but the check of modes, where there are some.
         bare = source._arguments.plain and source._results.plain is not None and not source._grads and not source._grads_before
         modes = source._modes is not None and source._modes.any
         results = source._results
-        if bare and not modes:
-            self._plain(self._handle, results.plain, results.order)
+        if bare:
+            self._plain(self._handle, results.plain, results.order, source._modes.check if modes else None)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """What a call does that is not of tensors alone."""

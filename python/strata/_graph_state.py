@@ -10,6 +10,8 @@ import sys
 
 import strata
 from strata import _C, _capture
+from strata._graph_form import same_constant
+from strata._patching import Patches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,6 +68,21 @@ class _Watch:
         guards = _C._Guards(((23, 0, -1, self, 0),), 0, None, ())  # 23: guards.py's "watch"
         guards()
         return guards
+
+
+class _Groups(_Watch):
+    """The groups of optimisers: where one has changed, its numbers are read anew."""
+
+    def __init__(self, numbers: Numbers):
+        self.numbers = numbers
+        super().__init__([*(slot.group for slot in numbers.slots), *(o.param_groups[i] for o, i, _, _ in numbers.numbers)], [])
+
+    def same(self) -> bool:
+        try:
+            Numbers.check(self.numbers)
+        except Exception:  # raised again by who asks then
+            return False
+        return not any(isinstance(slot.group[slot.key], strata.Tensor) for slot in self.numbers.slots)  # one may be written in place
 
 
 class Numbers:
@@ -179,6 +196,48 @@ class _Stepped:
         taken.append((place, name, t, now))
 
 
+def _sets(kind: type, known: dict[type, frozenset]) -> frozenset:
+    """Attributes that a class's forward, and the methods that it names, assign: they are its results, and nothing that it is given."""
+    if kind not in known:
+        from opcode import EXTENDED_ARG, opmap
+
+        names, todo, seen = set(), ["forward"], set()
+        while todo:
+            method = todo.pop()
+            code = getattr(getattr(kind, method, None), "__code__", None)
+            if method in seen or code is None:
+                continue
+            seen.add(method)
+            todo += code.co_names
+            text, extended = code.co_code, 0
+            for op, arg in zip(text[::2], text[1::2]):
+                if op == opmap["STORE_ATTR"]:
+                    names.add(code.co_names[extended | arg])
+                extended = (extended | arg) << 8 if op == EXTENDED_ARG else 0
+        known[kind] = frozenset(names)
+    return known[kind]
+
+
+class _Used:
+    """A module that the function may use: its mode and its numbers."""
+
+    def __init__(self, where: str, module: strata.nn.Module, known: dict[type, frozenset]):
+        self.where, self.module = where, module
+        sets = _sets(type(module), known)
+        self.numbers = {name: value for name, value in module.__dict__.items() if plain(value) and (name not in sets or name == "training")}
+
+    def dicts(self) -> list[Any]:
+        return [self.module.__dict__]
+
+    def check(self) -> None:
+        own = self.module.__dict__
+        for name, then in self.numbers.items():
+            now = own.get(name)
+            if now is not then and not same_constant(now, then):
+                again = "capture a graph for each mode" if name == "training" else "capture it again"
+                raise RuntimeError(f"graph: {self.where}.{name} was {then!r} when the graph was captured, and is {now!r}; {again}")
+
+
 def _kind(value: Any) -> str:
     if isinstance(value, strata.Tensor):
         return f"a tensor of shape {tuple(value.shape)}, {value.dtype}, on {value.device}"
@@ -190,40 +249,69 @@ def plain(value: Any) -> bool:
     return type(value) in (int, float, bool, str, complex) or (type(value) is tuple and all(plain(v) for v in value))
 
 
+_MODES = ("is_grad_enabled", "is_inference_mode_enabled", "are_deterministic_algorithms_enabled")
+
+
+class Asked(Patches):
+    """Around a capture: notes which modes the program asks for, by these functions of strata."""
+
+    def __enter__(self) -> Asked:
+        for name in _MODES:
+            self.put(strata, name, lambda name=name: _noting(name, getattr(strata, name)))
+        return self
+
+
+def _noting(name: str, function: Callable[[], bool]) -> Callable[[], bool]:
+    def asked() -> bool:
+        value, capture = function(), _capture.current()
+        if capture is not None and not sys._getframe(1).f_globals.get("__name__", "").startswith("strata."):
+            capture.asked.setdefault(name, (function, value))
+        return value
+
+    return asked
+
+
 class State(Numbers):
-    """The same, with the optimisers' states, and what modules are."""
+    """The same, with the optimisers' states, the modules, and the modes that the function asked for."""
 
     def __init__(self, held: list[tuple[str, Any]], capture: _capture.Capture, captured: list):
         super().__init__(capture)
-        self.training = [(m, m.training) for _, m in modules_of(held)]
+        known: dict[type, frozenset] = {}
+        self.used = [_Used(where, m, known) for where, m in modules_of(held)]
         ids = {id(t) for t in captured}
         self.stepped = [_Stepped(optimizer, self.slots, ids) for optimizer in capture.optimizers]
+        self.modes = [(name, function, value) for name, (function, value) in capture.asked.items()]
         self._watch()
 
     @property
     def any(self) -> bool:
-        return bool(self.training or self.stepped)
+        return bool(self.used or self.stepped or self.modes)
 
     def let_go_of_modules(self) -> list[tuple[strata.nn.Module, bool]]:
         """Calls ask for them no more. The modes that they were captured in."""
-        training, self.training = self.training, []
+        training, self.used = [(used.module, used.numbers["training"]) for used in self.used], []
+        self._watch()
         return training
 
     def _watch(self) -> None:
         """Begins anew: all is as it should be now."""
-        dicts = [d for stepped in self.stepped for d in stepped.dicts()]
+        dicts = [d for owner in (*self.used, *self.stepped) for d in owner.dicts()]
         lists = [stepped.optimizer.param_groups for stepped in self.stepped]
         self._unchanged = _Watch(dicts, lists).guards()
+        self._read = _Groups(self).guards()
 
     def check(self) -> None:
         if not self._unchanged():
+            for used in self.used:
+                used.check()
             for stepped in self.stepped:
                 stepped.settle()
             self._watch()
-        for module, training in self.training:
-            if module.training != training:
+        for name, function, value in self.modes:
+            if function() != value:
                 raise RuntimeError(
-                    f"graph: {type(module).__name__}.training was {training} when the graph was captured, and is {module.training}; "
+                    f"graph: the function asked for {name}(), which was {value} when the graph was captured, and is {not value}; "
                     "capture a graph for each mode"
                 )
-        super().check()
+        if not self._read():
+            super().check()

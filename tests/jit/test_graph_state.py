@@ -193,3 +193,53 @@ def test_weights_that_hooks_compute_stay_with_the_hooks():
     layer, x = nn.utils.weight_norm(nn.Linear(3, 2)), strata.randn(4, 3)
     compiled = strata.graph(layer, x).compile()
     assert strata.equal(compiled(x), layer(x)) and layer.weight.sum().item() is not None
+
+
+def test_modes_that_the_function_asked_for_are_guarded():
+    def asks(x):
+        return x * 2 if strata.is_grad_enabled() else x * 3
+
+    own, x = strata.is_grad_enabled, strata.ones(3)
+    compiled, plain = strata.graph(asks, x).compile(), strata.graph(nn.Linear(3, 3), x).compile()
+    assert strata.is_grad_enabled is own
+    compiled(x)
+    with strata.no_grad():
+        plain(x)
+        with pytest.raises(RuntimeError, match=r"asked for is_grad_enabled\(\), which was True .* and is False"):
+            compiled(x)
+        assert strata.graph(asks, x).compile()(x).tolist() == [3.0] * 3
+    compiled = strata.graph(lambda x: x * 2 if strata.are_deterministic_algorithms_enabled() else x, x).compile()
+    strata.use_deterministic_algorithms(True)
+    try:
+        with pytest.raises(RuntimeError, match="are_deterministic_algorithms_enabled"):
+            compiled(x)
+    finally:
+        strata.use_deterministic_algorithms(False)
+    assert compiled(x).tolist() == [1.0] * 3
+
+
+class Sized(nn.Module):
+    scale = 2
+
+    def forward(self, x):
+        self.size = x.shape[0]
+        return x * self.scale
+
+
+@pytest.mark.parametrize("name, value", [("p", 0.25), ("inplace", True), ("eps", 0.5), ("momentum", 0.5), ("training", False)])
+def test_numbers_of_modules_are_guarded(name, value):
+    model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5), nn.LayerNorm(4), nn.BatchNorm1d(4), Sized())
+    at = {"p": 1, "inplace": 1, "eps": 2, "momentum": 3, "training": 3}[name]
+    x = strata.randn(3, 4)
+    graph = strata.graph(lambda x: model(x), x)
+    compiled = graph.compile()
+    then = getattr(model[at], name)
+    model(strata.randn(5, 4))
+    model.note = 3
+    compiled(x)
+    setattr(model[at], name, value)
+    for call in (compiled, compiled, graph, lambda x: graph.run(x, fetch="%1")):
+        with pytest.raises(RuntimeError, match=rf"model.{at} .{type(model[at]).__name__}..{name} was {then} .*, and is {value}"):
+            call(x)
+    setattr(model[at], name, then)
+    compiled(x)
