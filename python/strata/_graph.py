@@ -99,9 +99,10 @@ class Graph:
             _capture.end()
             _C._recording_stop(recording)
         held = held_by(f, self._arguments.leaves)
-        self._modes: State | None = State(held, capture, captured)
+        names = _names(held, capture, captured)
+        self._modes: State | None = State(held, capture, dict(zip(names, captured, strict=True)), self._step)
         tangents = [None] * len(self._tangent_of)
-        _C._graph_name(self._graph, [*self._arguments.tensor_names(), *tangents, *_names(held, capture, captured)])
+        _C._graph_name(self._graph, [*self._arguments.tensor_names(), *tangents, *names])
         self._arguments.leaves, self._arguments.tensors, self._results.tensors = [], [], []
         autocast = strata.get_autocast_dtype("cpu") if strata.is_autocast_enabled("cpu") else None
         self._defaults = strata.get_default_dtype(), autocast
@@ -326,7 +327,7 @@ class CompiledGraph(_C._Compiled):
     """A captured function as kernels. Results, gradients and written arguments have eager's bits, where `numerics` is "exact".
 
     Raises ValueError for arguments that differ from the captured ones in form, shape, strides, dtype or device, and RuntimeError
-    where a module's mode or numbers, the default dtype or another mode that the function asked for have changed since.
+    where a module's mode, numbers, members or hooks, the default dtype or another mode that the function asked for have changed since.
     """
 
     def __init__(self, source: Graph, lines: bool = False, numerics: str = "exact"):

@@ -10,7 +10,7 @@ import sys
 import strata
 from strata import _capture
 from strata._graph_form import same_constant
-from strata._graph_state import modules_of, plain
+from strata._graph_state import REGISTRIES, modules_of, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ _IS_ANOTHER = (
     "{} is another tensor behind the function, and calls of the graph would not assign it; write it in place (copy_(), mul_(), ...), which is "
     "recorded, or return it; where it is made once, call the function before"
 )
-_REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 
 def _made_by_hooks(module: Any) -> set[Any]:
@@ -93,7 +92,7 @@ class Before:
                         self.schedules.append((value, dict(value.__dict__)))
 
         modules = modules_of(held)
-        self.owners = [_Owner(where, m, _REGISTRIES) for where, m in modules]
+        self.owners = [_Owner(where, m, REGISTRIES) for where, m in modules]
         own = getattr(f, "__self__", None)
         if hasattr(own, "__dict__") and not any(own is m for _, m in modules) and not isinstance(own, type(sys)):
             self.owners.append(_Owner(type(own).__name__, own))

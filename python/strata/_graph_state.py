@@ -48,12 +48,12 @@ def modules_of(held: list[tuple[str, Any]]) -> list[tuple[str, strata.nn.Module]
 
 
 class _Watch:
-    """Dicts, by their versions, and lists, by what they hold, as _C._Guards looks at them."""
+    """Dicts, by their versions, lists, by what they hold, and tensors, by facts of them, as _C._Guards looks at them."""
 
-    tensors: list = []
     classes: list = []
 
     def __init__(self, dicts: list[Any], lists: list[Any]):
+        self.tensors: list[tuple[Tensor, tuple]] = []
         self.dicts = [(d,) for d in dicts if isinstance(d, dict)]
         self.lists = [(values, list(values)) for values in lists if isinstance(values, list)]
         self._fresh = True
@@ -218,24 +218,82 @@ def _sets(kind: type, known: dict[type, frozenset]) -> frozenset:
     return known[kind]
 
 
-class _Used:
-    """A module that the function may use: its mode and its numbers."""
+REGISTRIES = ("_parameters", "_buffers", "_modules")
+_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
-    def __init__(self, where: str, module: strata.nn.Module, known: dict[type, frozenset]):
+
+class _Used:
+    """A module that the function may use: its mode, its numbers, members and hooks, and tensors of the graph among its attributes."""
+
+    def __init__(self, where: str, module: strata.nn.Module, known: dict[type, frozenset], captured: set[int]):
         self.where, self.module = where, module
         sets = _sets(type(module), known)
         self.numbers = {name: value for name, value in module.__dict__.items() if plain(value) and (name not in sets or name == "training")}
+        own = module.__dict__
+        self.members = [(of, name, m) for of in REGISTRIES for name, m in own[of].items() if not _is_tensor(m) or id(m) in captured]
+        self.members += [("__dict__", name, t) for name, t in own.items() if _is_tensor(t) and id(t) in captured]
+        self.hooks = [(name, list(own[name].values())) for name in _HOOKS]
+        lists = isinstance(module, (strata.nn.Sequential, strata.nn.ModuleList, strata.nn.ModuleDict))  # whose forward asks for all of them
+        self.keys = list(own["_modules"]) if lists else None
 
     def dicts(self) -> list[Any]:
-        return [self.module.__dict__]
+        own = self.module.__dict__
+        return [own, *(own[name] for name in (*REGISTRIES, *_HOOKS))]
 
     def check(self) -> None:
+        self._check_numbers()
+        own = self.module.__dict__
+        for of, name, then in self.members:
+            now = (own if of == "__dict__" else own[of]).get(name)
+            if now is not then:
+                raise RuntimeError(
+                    f"graph: {self.where}.{name} was {_named(then)} when the graph was captured, and is {_named(now, then)}; "
+                    + ("write it in place (copy_()), or capture it again" if _is_tensor(then) and _is_tensor(now) else "capture it again")
+                )
+        if self.keys is not None and self.keys != list(own["_modules"]):
+            raise RuntimeError(f"graph: {self.where} had other modules when the graph was captured; capture it again")
+        for name, then in self.hooks:
+            now = list(own[name].values())
+            if len(now) != len(then) or any(a is not b for a, b in zip(now, then, strict=True)):
+                raise RuntimeError(f"graph: {self.where} had other hooks ({name[1:]}) when the graph was captured; capture it again")
+
+    def _check_numbers(self) -> None:
         own = self.module.__dict__
         for name, then in self.numbers.items():
             now = own.get(name)
             if now is not then and not same_constant(now, then):
                 again = "capture a graph for each mode" if name == "training" else "capture it again"
                 raise RuntimeError(f"graph: {self.where}.{name} was {then!r} when the graph was captured, and is {now!r}; {again}")
+
+
+class _Learned:
+    """A captured tensor of a whole step, whose backward is part of the graph: whether it learns, and its hooks."""
+
+    def __init__(self, name: str, t: Tensor):
+        self.name, self.tensor, self.learns = name, t, t.requires_grad
+        self.hooks = list((t._backward_hooks or {}).values())
+
+    def facts(self) -> tuple:
+        """As guards.tensor_spec gives them."""
+        t = self.tensor
+        return (type(t), tuple(t.shape), t.stride(), t.dtype, t.device, self.learns, t.is_leaf, t.is_inference())
+
+    def check(self) -> None:
+        if self.tensor.requires_grad != self.learns:
+            then, now = ("a", "none") if self.learns else ("no", "one")
+            raise RuntimeError(f"graph: {self.name} required {then} gradient when the graph was captured, and requires {now} now; capture it again")
+        now = list((self.tensor._backward_hooks or {}).values())
+        if len(now) != len(self.hooks) or any(a is not b for a, b in zip(now, self.hooks, strict=True)):
+            raise RuntimeError(f"graph: {self.name} had other hooks when the graph was captured; capture it again")
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, strata.Tensor)
+
+
+def _named(value: Any, then: Any = None) -> str:
+    what = "a tensor" if _is_tensor(value) else "None" if value is None else type(value).__name__
+    return f"another {what.removeprefix('a ')}" if value is not None and type(value) is type(then) else what
 
 
 def _kind(value: Any) -> str:
@@ -274,11 +332,14 @@ def _noting(name: str, function: Callable[[], bool]) -> Callable[[], bool]:
 class State(Numbers):
     """The same, with the optimisers' states, the modules, and the modes that the function asked for."""
 
-    def __init__(self, held: list[tuple[str, Any]], capture: _capture.Capture, captured: list):
+    def __init__(self, held: list[tuple[str, Any]], capture: _capture.Capture, captured: dict[str, Tensor], step: bool):
         super().__init__(capture)
         known: dict[type, frozenset] = {}
-        self.used = [_Used(where, m, known) for where, m in modules_of(held)]
-        ids = {id(t) for t in captured}
+        ids = {id(t) for t in captured.values()}
+        self.used = [_Used(where, m, known, ids) for where, m in modules_of(held)]
+        kept = {id(t) for o in capture.optimizers for state in o.state.values() for t in state.values()} | {id(s.tensor) for s in self.slots}
+        self.learned = [_Learned(name, t) for name, t in captured.items() if id(t) not in kept] if step else []
+        self.hooked = [learned for learned in self.learned if learned.hooks]
         self.stepped = [_Stepped(optimizer, self.slots, ids) for optimizer in capture.optimizers]
         self.modes = [(name, function, value) for name, (function, value) in capture.asked.items()]
         self._watch()
@@ -297,16 +358,20 @@ class State(Numbers):
         """Begins anew: all is as it should be now."""
         dicts = [d for owner in (*self.used, *self.stepped) for d in owner.dicts()]
         lists = [stepped.optimizer.param_groups for stepped in self.stepped]
-        self._unchanged = _Watch(dicts, lists).guards()
+        watch = _Watch(dicts, lists)
+        watch.tensors = [(learned.tensor, learned.facts()) for learned in self.learned if not learned.hooks]
+        self._unchanged = watch.guards()
         self._read = _Groups(self).guards()
 
     def check(self) -> None:
         if not self._unchanged():
-            for used in self.used:
-                used.check()
+            for owner in (*self.used, *self.learned):
+                owner.check()
             for stepped in self.stepped:
                 stepped.settle()
             self._watch()
+        for learned in self.hooked:
+            learned.check()
         for name, function, value in self.modes:
             if function() != value:
                 raise RuntimeError(

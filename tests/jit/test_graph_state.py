@@ -243,3 +243,57 @@ def test_numbers_of_modules_are_guarded(name, value):
             call(x)
     setattr(model[at], name, then)
     compiled(x)
+
+
+def assigned(model):
+    model.load_state_dict(model.state_dict(), assign=True)
+
+
+def appended(model):
+    model.append(nn.ReLU())
+
+
+CHANGES = {
+    "parameter": (lambda m: setattr(m[0], "weight", nn.Parameter(m[0].weight.detach() * 2)), "model.0 .Linear..weight was a tensor .* another"),
+    "assign": (assigned, "model.0 .Linear..weight was a tensor .* another tensor; write it in place"),
+    "module": (lambda m: m.__setitem__(1, nn.ReLU()), "model .Sequential..1 was Tanh .* ReLU"),
+    "append": (appended, "model .Sequential. had other modules"),
+    "no bias": (lambda m: setattr(m[0], "bias", None), "model.0 .Linear..bias was a tensor .* None"),
+    "buffer": (lambda m: setattr(m[2], "running_mean", strata.zeros(4)), "model.2 .BatchNorm1d..running_mean was a tensor"),
+    "hook": (lambda m: m[1].register_forward_hook(lambda module, args, y: y * 2), "model.1 .Tanh. had other hooks .forward_hooks."),
+    "frozen": (lambda m: m[0].weight.requires_grad_(False), "model.0.weight required a gradient .* requires none"),
+    "learns": (lambda m: m[3].bias.requires_grad_(True), "model.3.bias required no gradient .* requires one"),
+    "tensor hook": (lambda m: m[0].weight.register_hook(lambda g: g * 2), "model.0.weight had other hooks"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("whole", [False, True])
+def test_members_and_hooks_of_modules_are_guarded(name, whole):
+    model, x = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.BatchNorm1d(4), nn.Linear(4, 1)), strata.randn(3, 4)
+    model[3].bias.requires_grad_(False)
+    optimiser = strata.optim.SGD(model.parameters(), lr=0.1)
+    compiled = strata.graph(step_of(model, optimiser) if whole else lambda x: model(x), x).compile()
+    compiled(x)
+    model.to("cpu").eval().train()
+    compiled(x)
+    change, text = CHANGES[name]
+    change(model)
+    if not whole and name in ("frozen", "tensor hook"):  # what is differentiated from outside asks its inputs then
+        compiled(x).sum().backward()
+        assert (model[0].weight.grad is None) == (name == "frozen")
+        return
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=text if whole or name != "learns" else "requires a gradient, and did not"):
+            compiled(x)
+
+
+def test_hooks_that_were_captured_are_guarded():
+    model, x = nn.Linear(4, 2), strata.randn(3, 4)
+    handle = model.weight.register_hook(lambda g: g * 0.5)
+    compiled = strata.graph(step_of(model, strata.optim.SGD(model.parameters(), lr=0.1)), x).compile()
+    compiled(x)
+    compiled(x)
+    handle.remove()
+    with pytest.raises(RuntimeError, match="model.weight had other hooks"):
+        compiled(x)
