@@ -112,7 +112,7 @@ class Graph:
             _C._log("capture", f"{name}: {len(self.nodes)} nodes, {len(captured)} tensors captured\n{self}")
 
     def _record(self, f: Any, args: tuple, kwargs: dict[str, Any], tensors: list, recording: Any, capture: _capture.Capture) -> list:
-        with Asked():
+        with Asked(self._strict):
             returned = f(*args, **kwargs)
         self._results = Results(returned)
         if self._before is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 import strata
-from strata import _capture
+from strata import _C, _capture
 from strata._graph_form import same_constant
 from strata._graph_state import REGISTRIES, modules_of, plain
 
@@ -100,17 +100,22 @@ class Before:
         self.cells = [(name, cell, dict(held)[name]) for name, cell in zip(names, cells) if name in dict(held)]
         variables = getattr(f, "__globals__", {})
         self.variables = {name: (variables, value) for name, value in held if isinstance(value, strata.Tensor) and variables.get(name) is value}
-        self.draws = _draws()
+        self.draws, self.dtype = _draws(), strata.get_default_dtype()
 
     def put_back(self) -> str:
         """What was changed, in words; empty where nothing was."""
-        changed = [self._put_back_groups(), *(owner.put_back() for owner in self.owners), *self._put_back_variables()]
+        changed = [self._put_back_dtype(), self._put_back_groups(), *(owner.put_back() for owner in self.owners), *self._put_back_variables()]
         return next(filter(None, changed), "")
 
     def check(self) -> None:
         changed = self.put_back() or self._drawn()
         if changed:
             raise RuntimeError(f"graph: {changed}")
+
+    def _put_back_dtype(self) -> str:
+        now = strata.get_default_dtype()
+        _C.set_default_dtype(self.dtype)
+        return "" if now is self.dtype else f"the default dtype is {now} behind the function, which calls of the graph would not set; give dtype="
 
     def _put_back_groups(self) -> str:
         changed = ""

@@ -311,12 +311,30 @@ _MODES = ("is_grad_enabled", "is_inference_mode_enabled", "are_deterministic_alg
 
 
 class Asked(Patches):
-    """Around a capture: notes which modes the program asks for, by these functions of strata."""
+    """Around a capture: notes which modes the program asks for, by these functions of strata; strict: refuses another default dtype."""
+
+    def __init__(self, strict: bool):
+        super().__init__()
+        self.strict = strict
 
     def __enter__(self) -> Asked:
         for name in _MODES:
             self.put(strata, name, lambda name=name: _noting(name, getattr(strata, name)))
+        if self.strict:
+            self.put(strata, "set_default_dtype", lambda: _set_default_dtype(strata.set_default_dtype))
         return self
+
+
+def _set_default_dtype(function: Callable[[Any], None]) -> Callable[[Any], None]:
+    def set_default_dtype(d: Any) -> None:
+        if _capture.current() is not None and d is not strata.get_default_dtype():
+            raise RuntimeError(
+                "set_default_dtype: cannot be called while operators are recorded: the graph would not, and what makes tensors reads the "
+                "default at each call; give dtype=, or set it before"
+            )
+        function(d)
+
+    return set_default_dtype
 
 
 def _noting(name: str, function: Callable[[], bool]) -> Callable[[], bool]:

@@ -297,3 +297,22 @@ def test_hooks_that_were_captured_are_guarded():
     handle.remove()
     with pytest.raises(RuntimeError, match="model.weight had other hooks"):
         compiled(x)
+
+
+def test_the_default_dtype_stays():
+    before, x, own = strata.get_default_dtype(), strata.ones(3), strata.set_default_dtype
+
+    def there_and_back(x):
+        strata.set_default_dtype(strata.float64)
+        strata.set_default_dtype(before)
+        return x + strata.ones(3)
+
+    def left(x):
+        own(strata.float64)
+        return x + strata.ones(3)
+
+    for f, text in ((there_and_back, "set_default_dtype: cannot be called .* give dtype="), (left, "default dtype is strata.float64 behind")):
+        with pytest.raises(RuntimeError, match=text):
+            strata.graph(f, x)
+        assert strata.get_default_dtype() is before and strata.set_default_dtype is own
+    strata.graph(lambda x: strata.set_default_dtype(before) or x + 1, x)
