@@ -6,7 +6,7 @@ import sys
 
 import strata
 from strata import _C, _capture, _lazy
-from strata._graph_before import Before
+from strata._graph_before import Before, say_where
 from strata._graph_form import Arguments, Results, parameter_names
 from strata._graph_state import Asked, State, held_by
 
@@ -112,8 +112,12 @@ class Graph:
             _C._log("capture", f"{name}: {len(self.nodes)} nodes, {len(captured)} tensors captured\n{self}")
 
     def _record(self, f: Any, args: tuple, kwargs: dict[str, Any], tensors: list, recording: Any, capture: _capture.Capture) -> list:
-        with Asked(self._strict):
-            returned = f(*args, **kwargs)
+        try:
+            with Asked(self._strict):
+                returned = f(*args, **kwargs)
+        except Exception as error:
+            say_where(error)
+            raise
         self._results = Results(returned)
         if self._before is not None:
             self._before.check()

@@ -21,6 +21,24 @@ if TYPE_CHECKING:
 _NEW = 624  # the place of a generator that nobody has drawn from
 
 
+def say_where(error: Exception) -> None:
+    """Puts the program's lines into the text of what is refused while operators are recorded, where it does not have them."""
+    text, words, rest = str(error).partition("operators are recorded")
+    own, lines = strata.__file__.rpartition("/")[0], []
+    at = error.__traceback__
+    while at is not None:
+        code = at.tb_frame.f_code
+        if not code.co_filename.startswith((own, "<frozen")):
+            lines.append((f"{code.co_filename}:{at.tb_lineno}", code.co_name))
+        at = at.tb_next
+    if not words or not lines or lines[-1][0] in rest:
+        return
+    already = " on this thread already"
+    if rest == already:
+        words, rest = words + already, "; a graph is captured within another's capture: capture them one after the other"
+    error.args = (f"{text}{words} ({' < '.join(f'{line} in {name}' for line, name in reversed(lines))}){rest}",)
+
+
 def _draws() -> dict[str, Any]:
     """The states of generators that are not strata's, the place of the next word first."""
     found = {}

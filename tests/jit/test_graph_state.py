@@ -316,3 +316,33 @@ def test_the_default_dtype_stays():
             strata.graph(f, x)
         assert strata.get_default_dtype() is before and strata.set_default_dtype is own
     strata.graph(lambda x: strata.set_default_dtype(before) or x + 1, x)
+
+
+def seeds(x):
+    strata.manual_seed(3)
+    return x + strata.rand(3)
+
+
+def sets(x):
+    x.set_(strata.ones(3))
+    return x
+
+
+def nests(x):
+    return strata.graph(lambda x: x + 1, x)(x)
+
+
+def sets_dtype(x):
+    strata.set_default_dtype(strata.float64)
+
+
+def reads(x):
+    return x.item()
+
+
+@pytest.mark.parametrize("f", [seeds, sets, nests, sets_dtype, reads])
+def test_what_is_refused_names_the_line(f):
+    line = f"{__file__}:{f.__code__.co_firstlineno + 1} in {f.__name__}"
+    with pytest.raises(RuntimeError) as raised:
+        strata.graph(f, strata.ones(()) if f is reads else strata.ones(3))
+    assert str(raised.value).count(line) == 1
