@@ -12,6 +12,8 @@ from strata import _C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from strata._graph import CompiledGraph
 
 __all__ = ["clear", "compiler", "explain", "folder", "stats"]
@@ -46,10 +48,31 @@ def compiler() -> str:
     return _C._compiler_report()
 
 
-def explain(compiled: CompiledGraph) -> str:
-    """Of each kernel of a compiled graph: whether the cache had it, and if not, what of its key differed.
+def explain(compiled: CompiledGraph | Callable) -> str:
+    """Of each kernel of a compiled graph, or of the graphs that a function of strata.compile has so far: whether the cache had it,
+    and if not, what of its key differed.
 
     A key is the kernel's text, the compiler and its version, its flags and the CPU's features. Where the same text was there,
     made otherwise, what differs is named; else the first line in which the text differs from the nearest that is there now.
+    TypeError for what is neither.
     """
-    return compiled._text("cache")
+    from strata._graph import CompiledGraph
+
+    if isinstance(compiled, CompiledGraph):
+        return compiled._text("cache")
+    own = getattr(compiled, "__dict__", {})
+    owner = own.get("_strata_compiled")
+    if owner is None and not isinstance(own.get("_compiled_forward"), dict):
+        raise TypeError(f"explain: expected what strata.compile or a graph's compile() gave, got {type(compiled).__name__}")
+    owners = [owner] if owner is not None else [f._strata_compiled for f in own["_compiled_forward"].values()]
+    from strata._bytecode.explain import ExplainOutput
+
+    graphs = ExplainOutput(owners).graphs
+    if not graphs:
+        return "# nothing is compiled yet: call it before"
+    fast = any(o.options.numerics == "fast" for o in owners)
+    texts = []
+    for i, graph in enumerate(graphs):
+        handle = _C._compiled_with(graph._compiled, False, True) if fast else graph._compiled
+        texts += [f"# graph {i}, {name}\n{text}" for name, text in _C._compiled_text(handle, "cache")]
+    return "\n".join(texts)

@@ -346,3 +346,19 @@ def test_what_is_refused_names_the_line(f):
     with pytest.raises(RuntimeError) as raised:
         strata.graph(f, strata.ones(()) if f is reads else strata.ones(3))
     assert str(raised.value).count(line) == 1
+
+
+def test_the_cache_explains_what_compile_gave():
+    x, f = strata.ones(300), strata.compile(lambda x: (x + 1).sin() * 0.7)
+    assert "call it before" in strata.cache.explain(f)
+    f(x)
+    assert "kernel 0 (aten::add.Scalar, aten::sin, aten::mul.Scalar): " in strata.cache.explain(f)
+    fast = strata.compile(lambda x: (x + 1).sin() * 0.7, options={"numerics": "fast"})
+    fast(x.bfloat16())
+    assert 'numerics="fast"): ' in strata.cache.explain(fast)
+    module = strata.compile(nn.Sequential(nn.Tanh(), nn.ReLU()))
+    module(x)
+    assert "kernel 0 (aten::tanh, aten::relu): " in strata.cache.explain(module)
+    for other in (3, strata.graph(lambda x: x + 1, x), nn.Linear(3, 3), abs):
+        with pytest.raises(TypeError, match="expected what strata.compile or a graph's compile"):
+            strata.cache.explain(other)
