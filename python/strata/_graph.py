@@ -60,8 +60,8 @@ class Node:
     type: of the first result. span: the program's line.
     """
 
-    def __init__(self, name: str, op: str, type: str, reads: list[str], results: list[str], span: str):
-        self.name, self.op, self.type, self.reads, self.results, self.span = name, op, type, reads, results, span
+    def __init__(self, name: str, op: str, type: str, reads: list[str], results: list[str], span: str, of: Any = None):
+        self.name, self.op, self.type, self.reads, self.results, self.span, self._of = name, op, type, reads, results, span, of
 
     def __repr__(self) -> str:
         if self.op == "input":
@@ -119,6 +119,11 @@ class Graph:
             say_where(error)
             raise
         self._results = Results(returned)
+        for leaf in self._results.constants:
+            if hasattr(type(leaf), "__next__"):
+                raise TypeError(
+                    f"graph: the function returns a {type(leaf).__name__}, whose items would be made when the capture is over; return a tuple or a list"
+                )
         if self._before is not None:
             self._before.check()
         return self._end(tensors, recording, capture)
@@ -262,6 +267,8 @@ class Graph:
     def _value(self, key: Any) -> int:
         """The number of a value that is named so."""
         if isinstance(key, Node):
+            if key._of is not None and key._of is not self._graph:
+                raise ValueError(f"run: {key!r} is a node of another graph; name one of this graph's nodes")
             if len(key.results) != 1:
                 raise ValueError(f"run: {key!r} has {len(key.results)} results; name one of them: {', '.join(key.results)}")
             key = key.results[0]
@@ -281,10 +288,10 @@ class Graph:
     def nodes(self) -> list[Node]:
         """Its inputs and nodes in order. (What lies in blocks of `if` and `loop` is theirs.)"""
         params, nodes = _C._graph_nodes(self._graph)
-        found = [Node(f"%{v}", "input", type, [], [f"%{v}"], name) for v, name, type in params]
+        found = [Node(f"%{v}", "input", type, [], [f"%{v}"], name, self._graph) for v, name, type in params]
         for op, results, type, reads, span in nodes:
             named = [f"%{v}" for v in results if v >= 0]
-            found.append(Node(named[0] if named else "", op, type, [f"%{v}" for v in reads], named, span))
+            found.append(Node(named[0] if named else "", op, type, [f"%{v}" for v in reads], named, span, self._graph))
         return found
 
     @property
@@ -395,7 +402,7 @@ def graph(f: Callable, *example_inputs: Any, **example_keywords: Any) -> Graph:
     arguments, as the parameters of a module, are inputs, too: a call uses them as they are then. Python code runs now alone:
     its branches and numbers are those of the example, and a call with another number raises ValueError.
 
-    Raises RuntimeError, at the line of f, where Python asks for a tensor's value (`if`, `.item()`, `int()`), and for operators
+    TypeError where f returns a generator. RuntimeError, at the line of f, where Python asks for a tensor's value (`if`, `.item()`, `int()`), and for operators
     whose results have sizes that values decide.
     """
     return Graph(f, example_inputs, example_keywords)

@@ -163,6 +163,15 @@ def _read(path: str | os.PathLike) -> tuple[dict[str, Any], str]:
     return held, text[end:]
 
 
+def _read_weights(path: str) -> Any:
+    try:
+        return strata.load(path)
+    except OSError:
+        raise
+    except Exception as error:  # as pickle's, of what is no file of tensors any more
+        raise RuntimeError(f"load_graph: {path} is damaged: {error}") from error
+
+
 def _pairs(value: Any, first: int, second: int, what: str, none: bool = False) -> list[tuple[int, Any]]:
     def below(v: Any, limit: int) -> bool:
         return type(v) is int and 0 <= v < limit
@@ -198,7 +207,7 @@ def load(graph: Graph, path: str | os.PathLike, weights: dict[str, Any] | None =
     _expect(results.count <= held["outputs"], "as many results as there are outputs")
 
     if weights is None:
-        weights = strata.load(weights_path(path))
+        weights = _read_weights(weights_path(path))
     _expect(isinstance(weights, dict) and all(isinstance(t, strata.Tensor) for t in weights.values()), f"named tensors in {weights_path(path)}")
     dtype, autocast = _dtype(held["default_dtype"]), None if held["autocast"] is None else _dtype(held["autocast"])
     _expect(dtype.is_floating_point and autocast in (None, strata.bfloat16, strata.float16), "floating-point dtypes as default_dtype and autocast")

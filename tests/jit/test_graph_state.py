@@ -362,3 +362,28 @@ def test_the_cache_explains_what_compile_gave():
     for other in (3, strata.graph(lambda x: x + 1, x), nn.Linear(3, 3), abs):
         with pytest.raises(TypeError, match="expected what strata.compile or a graph's compile"):
             strata.cache.explain(other)
+
+
+def test_nodes_of_another_graph_are_no_values():
+    x = strata.ones(3)
+    one, other = strata.graph(lambda x: x + 1, x), strata.graph(lambda x: x * 2, x)
+    assert one.run(x, fetch=one.nodes[-1]).tolist() == [2.0] * 3
+    for asked in ({"fetch": other.nodes[-1]}, {"fetch": [one.nodes[-1], other.nodes[-1]]}, {"feed": {other.nodes[-1]: x}}):
+        with pytest.raises(ValueError, match="%1.*aten::mul.* is a node of another graph"):
+            one.run(x, **asked)
+
+
+def test_generators_are_no_results():
+    for f in (lambda x: (y for y in (x, x)), lambda x: [x, iter((x, x))]):
+        with pytest.raises(TypeError, match="returns a (generator|tuple_iterator), whose items"):
+            strata.graph(f, strata.ones(3))
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 8])
+def test_damaged_weights_are_said_to_be(tmp_path, damage):
+    path = tmp_path / "linear"
+    strata.graph(nn.Linear(3, 2), strata.ones(1, 3)).save(path)
+    (tmp_path / "linear.weights").write_bytes(damage)
+    with pytest.raises(RuntimeError, match="load_graph: .*linear.weights is damaged") as raised:
+        strata.load_graph(path)
+    assert type(raised.value) is RuntimeError
