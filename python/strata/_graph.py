@@ -83,6 +83,12 @@ class Graph:
     def __init__(self, f: Any, args: tuple, kwargs: dict[str, Any]):
         self._arguments = Arguments(parameter_names(f), args, kwargs)
         tensors = self._arguments.tensors
+        for name, t in zip(self._arguments.tensor_names(), tensors, strict=True):
+            if t.layout is not strata.strided:
+                raise NotImplementedError(
+                    f"graph: input {name} is sparse ({t.layout}): a graph's places are fixed, its would not be; pass its indices and "
+                    "values, or a dense tensor"
+                )
         recording = _C._recording_begin(tensors, self._over_shapes)
         capture = _capture.begin(recording)
         try:
@@ -130,6 +136,7 @@ class Graph:
 
     def _end(self, tensors: list, recording: Any, capture: _capture.Capture) -> list:
         """The graph of what was recorded, with the gradients of what is differentiable. Gives the tensors that it captured."""
+        _C._recording_take(recording, self._results.tensors)  # what is but returned
         self._nodes, captured = _C._recording_seen(recording)
         self._check_state(capture)
         known = [*tensors, *captured]

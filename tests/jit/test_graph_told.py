@@ -87,3 +87,25 @@ assert "3 operators by themselves" in c.explain(), c.explain()
 
     env = {**os.environ, "STRATA_COMPILER": "system", "STRATA_CC": "false", "STRATA_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code], env=env, check=True)
+
+
+def test_what_is_but_returned_is_that_object():
+    weight, table = strata.rand(2, requires_grad=True), strata.arange(3)
+    x = strata.rand(2)
+    compiled = strata.graph(lambda x: (x * 2, table, weight), x).compile()
+    made, same, learned = compiled(x)
+    assert same is table and learned is weight and strata.equal(made, x * 2)
+
+
+def test_a_sparse_input_is_refused():
+    with pytest.raises(NotImplementedError, match="input x is sparse"):
+        strata.graph(lambda x: x * 2, strata.eye(3).to_sparse())
+
+
+def test_a_text_with_types_that_a_plan_does_not_give_is_refused(tmp_path):
+    graph = strata.graph(lambda x: strata.softmax(x, -1), strata.rand(2, 4))
+    text = str(graph)
+    assert "_softmax" in text and strata._C._graph_parse(text, []) is not None
+    line = next(line for line in text.splitlines() if "_softmax" in line)
+    with pytest.raises(ValueError, match=r"gives f32\[2, 4\]"):
+        strata._C._graph_parse(text.replace(line, line.replace("f32[2, 4] = ", "f32[2, 16] = ")), [])

@@ -93,6 +93,16 @@ PyObject* seen(PyObject*, PyObject* recording) {
   });
 }
 
+// _recording_take(recording, tensors): those from outside are captured.
+PyObject* take(PyObject*, PyObject* args) {
+  PyObject *recording, *tensors;
+  if (!PyArg_ParseTuple(args, "OO", &recording, &tensors)) return nullptr;
+  return guarded([&] {
+    for (const Tensor& t : to_TensorList(tensors)) recording_in(recording).take(t);
+    return new_reference(Py_None).release();
+  });
+}
+
 // _recording_made(recording, tensor) -> whether a recorded operator made it
 PyObject* made(PyObject*, PyObject* args) {
   PyObject *recording, *tensor;
@@ -438,6 +448,7 @@ PyMethodDef functions[] = {{"_recording_begin", begin, METH_VARARGS, nullptr},
                            {"_unrecorded", unrecorded, METH_VARARGS, nullptr},
                            {"_recording_histories", histories, METH_O, nullptr},
                            {"_recording_tangent", tangent, METH_VARARGS, nullptr},
+                           {"_recording_take", take, METH_VARARGS, nullptr},
                            {"_recording_seen", seen, METH_O, nullptr},
                            {"_recording_made", made, METH_VARARGS, nullptr},
                            {"_recording_cleared", cleared, METH_VARARGS, nullptr},

@@ -37,6 +37,7 @@ class Recording {
   Recording(const Recording&) = delete;
   // One more input, before an operator uses it.
   void also(const Tensor& t) { input(t); }
+  void take(const Tensor& t) { value(t); }  // from outside, if no node made it
   bool known(const Tensor& t) const { return t.defined() && values_.contains(t.impl()); }
   ir::Id number(const Tensor& t) const {
     const auto at = t.defined() ? values_.find(t.impl()) : values_.end();
