@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import strata
-from strata import Tensor
+from strata import _C, Tensor
 
 from .optimizer import Optimizer, add_at, check_betas, check_lr
 
@@ -59,5 +61,5 @@ class SparseAdam(Optimizer):
             moments.append(change + old)
         first, second = moments
         step = int(state["step"])
-        rate = float(group["lr"]) * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+        rate = float(group["lr"]) * math.sqrt(1 - _C._power(beta2, step)) / (1 - _C._power(beta1, step))  # the same everywhere
         add_at(parameter, places, first / second.sqrt().add_(group["eps"]), -rate)
