@@ -6,6 +6,7 @@ What it changed is put back before the error, and also where the function itself
 from __future__ import annotations
 
 import sys
+from types import CellType
 
 import strata
 from strata import _C, _capture
@@ -115,7 +116,8 @@ class Before:
         if hasattr(own, "__dict__") and not any(own is m for _, m in modules) and not isinstance(own, type(sys)):
             self.owners.append(_Owner(type(own).__name__, own))
         names, cells = getattr(getattr(f, "__code__", None), "co_freevars", ()), getattr(f, "__closure__", None) or ()
-        self.cells = [(name, cell, dict(held)[name]) for name, cell in zip(names, cells) if name in dict(held)]
+        filled = [(name, cell) for name, cell in zip(names, cells) if cell != CellType()]
+        self.cells = [(name, cell, cell.cell_contents) for name, cell in filled]
         variables = getattr(f, "__globals__", {})
         self.variables = {name: (variables, value) for name, value in held if isinstance(value, strata.Tensor) and variables.get(name) is value}
         self.draws, self.dtype = _draws(), strata.get_default_dtype()

@@ -7,6 +7,7 @@ changed then is looked up by name.
 from __future__ import annotations
 
 import sys
+from types import CodeType, FunctionType, MethodType
 
 import strata
 from strata import _C, _capture
@@ -21,29 +22,66 @@ if TYPE_CHECKING:
     from strata import Tensor
 
 
+_MOST_FUNCTIONS = 100  # that are followed
+
+
 def held_by(f: Any, leaves: list) -> list[tuple[str, Any]]:
-    """What a function may use, by name: itself, what it is bound to or closes over, globals that it names, its arguments."""
-    held = [("", f), ("self", getattr(f, "__self__", None))]
-    code = getattr(f, "__code__", None)
-    for name, cell in zip(getattr(code, "co_freevars", ()), getattr(f, "__closure__", None) or (), strict=False):
-        try:
-            held.append((name, cell.cell_contents))
-        except ValueError:  # not filled yet
+    """What a function may use, by name: itself, what it is bound to or closes over, globals that it names, its arguments; what
+    functions of the program that it so finds use, too, and what lists, tuples and dicts among them hold."""
+    own = getattr(f, "__self__", None)
+    held: list[tuple[str, Any]] = [("", f), ("self", own)]
+    todo, seen = [(f, own)], set()
+    while todo and len(seen) < _MOST_FUNCTIONS:
+        function, own = todo.pop(0)
+        code = getattr(function, "__code__", None)
+        if (id(code), id(own)) in seen:
             continue
-    variables = getattr(f, "__globals__", {})
-    held += [(name, variables[name]) for name in getattr(code, "co_names", ()) if name in variables]
+        seen.add((id(code), id(own)))
+        found = []
+        for name, cell in zip(getattr(code, "co_freevars", ()), getattr(function, "__closure__", None) or (), strict=False):
+            try:
+                found.append((name, cell.cell_contents))
+            except ValueError:  # not filled yet
+                continue
+        variables, names = getattr(function, "__globals__", {}), _names_in(code)
+        found += [(name, variables[name]) for name in names if name in variables]
+        if own is not None and code is not None and not _is_module(own):
+            attributes = getattr(own, "__dict__", {})
+            found += [(f"self.{name}", attributes[name]) for name in names if name in attributes]
+            todo += [(getattr(type(own), name), own) for name in names if isinstance(getattr(type(own), name, None), FunctionType)]
+        held += found
+        for name, value in found:
+            kind = type(value)
+            if kind in (list, tuple, dict):
+                items = value.items() if kind is dict else enumerate(value)
+                held += [(f"{name}[{key!r}]", item) for key, item in items if _is_module(item)]
+            elif kind in (FunctionType, MethodType) and not (value.__module__ or "").startswith("strata."):
+                todo.append((value, getattr(value, "__self__", None)))
+                held += [(name, value.__self__)] if kind is MethodType else []
     return held + [("", leaf) for leaf in leaves]
+
+
+def _names_in(code: Any) -> list[str]:
+    """What its text, and that of functions within, calls globals and attributes."""
+    names = list(getattr(code, "co_names", ()))
+    for constant in getattr(code, "co_consts", ()):
+        if isinstance(constant, CodeType):
+            names += _names_in(constant)
+    return list(dict.fromkeys(names))
+
+
+def _is_module(value: Any) -> bool:
+    return "strata.nn" in sys.modules and isinstance(value, strata.nn.Module)
 
 
 def modules_of(held: list[tuple[str, Any]]) -> list[tuple[str, strata.nn.Module]]:
     """The modules among them, and theirs, each once, with what it is called: "model.0 (Linear)"."""
     found: dict[int, tuple[str, strata.nn.Module]] = {}
-    if "strata.nn" in sys.modules:
-        for name, value in held:
-            if isinstance(value, strata.nn.Module):
-                for path, module in value.named_modules(prefix=name):
-                    kind = type(module).__name__
-                    found.setdefault(id(module), (f"{path} ({kind})" if path else kind, module))
+    for name, value in held:
+        if _is_module(value):
+            for path, module in value.named_modules(prefix=name):
+                kind = type(module).__name__
+                found.setdefault(id(module), (f"{path} ({kind})" if path else kind, module))
     return list(found.values())
 
 

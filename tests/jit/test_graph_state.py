@@ -387,3 +387,47 @@ def test_damaged_weights_are_said_to_be(tmp_path, damage):
     with pytest.raises(RuntimeError, match="load_graph: .*linear.weights is damaged") as raised:
         strata.load_graph(path)
     assert type(raised.value) is RuntimeError
+
+
+class Trainer:
+    def __init__(self):
+        self.model = nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.5))
+        self.optimiser = strata.optim.SGD(self.model.parameters(), lr=0.1)
+        self.unused = nn.Dropout(0.5)
+
+    def loss(self, x):
+        return self.model(x).square().mean()
+
+    def step(self, x):
+        self.optimiser.zero_grad()
+        loss = self.loss(x)
+        loss.backward()
+        self.optimiser.step()
+        return loss
+
+
+def test_modules_of_objects_lists_and_functions_within_are_in_reach():
+    trainer, x = Trainer(), strata.randn(3, 4)
+    listed, inner, many = nn.Dropout(0.5), nn.Dropout(0.5), {}
+    many["a"] = listed
+
+    def within(x):
+        return (lambda x: inner(x))(x)
+
+    def f(x):
+        return within(many["a"](x))
+
+    graph = strata.graph(trainer.step, x)
+    assert "self.model.0.weight" in graph.captured
+    compiled, other = graph.compile(), strata.graph(f, x).compile()
+    trainer.unused.p = 0.1
+    compiled(x), other(x)
+    trainer.model.eval()
+    with pytest.raises(RuntimeError, match="self.model .Sequential..training was True"):
+        compiled(x)
+    for module, name in ((inner, "inner"), (listed, "many..a..")):
+        module.p = 0.1
+        with pytest.raises(RuntimeError, match=name + " .Dropout..p was 0.5"):
+            other(x)
+        module.p = 0.5
+    other(x)
