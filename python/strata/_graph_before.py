@@ -6,7 +6,6 @@ What it changed is put back before the error, and also where the function itself
 from __future__ import annotations
 
 import sys
-from types import CellType
 
 import strata
 from strata import _C, _capture
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_EMPTY = object()
 _NEW = 624  # the place of a generator that nobody has drawn from
 
 
@@ -95,6 +95,13 @@ class _Owner:
         return changed
 
 
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return _EMPTY
+
+
 class Before:
     """How it was before the function ran."""
 
@@ -116,8 +123,7 @@ class Before:
         if hasattr(own, "__dict__") and not any(own is m for _, m in modules) and not isinstance(own, type(sys)):
             self.owners.append(_Owner(type(own).__name__, own))
         names, cells = getattr(getattr(f, "__code__", None), "co_freevars", ()), getattr(f, "__closure__", None) or ()
-        filled = [(name, cell) for name, cell in zip(names, cells) if cell != CellType()]
-        self.cells = [(name, cell, cell.cell_contents) for name, cell in filled]
+        self.cells = [(name, cell, value) for name, cell in zip(names, cells) if (value := _content(cell)) is not _EMPTY]
         variables = getattr(f, "__globals__", {})
         self.variables = {name: (variables, value) for name, value in held if isinstance(value, strata.Tensor) and variables.get(name) is value}
         self.draws, self.dtype = _draws(), strata.get_default_dtype()

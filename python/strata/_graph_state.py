@@ -7,7 +7,6 @@ changed then is looked up by name.
 from __future__ import annotations
 
 import sys
-from types import CodeType, FunctionType, MethodType
 
 import strata
 from strata import _C, _capture
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from strata import Tensor
 
 
+FunctionType, CodeType = type(lambda: None), type((lambda: None).__code__)  # without the module types
+MethodType = type(_capture.Capture.restore.__get__(0))
 _MOST_FUNCTIONS = 100  # that are followed
 
 
@@ -356,11 +357,19 @@ class Asked(Patches):
         self.strict = strict
 
     def __enter__(self) -> Asked:
-        for name in _MODES:
+        self.settings = "strata._settings" in sys.modules
+        for name in _MODES if self.settings else _MODES[:-1]:
             self.put(strata, name, lambda name=name: _noting(name, getattr(strata, name)))
         if self.strict:
             self.put(strata, "set_default_dtype", lambda: _set_default_dtype(strata.set_default_dtype))
         return self
+
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
+        capture = _capture.current()
+        if not self.settings and "strata._settings" in sys.modules and capture is not None:  # which was not worth loading for this
+            function = strata.are_deterministic_algorithms_enabled
+            capture.asked[_MODES[-1]] = function, function()
 
 
 def _set_default_dtype(function: Callable[[Any], None]) -> Callable[[Any], None]:
