@@ -159,6 +159,10 @@ class Before:
                 if changed:
                     group.clear()
                     group.update(then)
+        for schedule, then in self.schedules:
+            now = schedule.__dict__
+            if any(plain(a) and plain(now.get(name)) and a != now[name] for name, a in then.items()):
+                changed = changed or f"{type(schedule).__name__} was stepped, and calls of the graph would not step it; call it outside of what is captured"
         if changed:
             for schedule, then in self.schedules:
                 schedule.__dict__.clear()

@@ -121,6 +121,11 @@ def test_a_schedule_inside_is_refused():
         with pytest.raises(error, match=text):
             strata.graph(step, x)
         assert optimiser.param_groups[0]["lr"] == 0.1 and schedule.last_epoch == 0
+    held = strata.optim.SGD(model.parameters(), lr=strata.tensor(0.1))
+    cosine, with_tensor = strata.optim.lr_scheduler.CosineAnnealingLR(held, 5), step_of(model, held)
+    with pytest.raises(RuntimeError, match="CosineAnnealingLR was stepped, .* call it outside"):
+        strata.graph(lambda x: (with_tensor(x), cosine.step()), x)
+    assert cosine.last_epoch == 0 and held.param_groups[0]["lr"].item() == pytest.approx(0.1)
     compiled = strata.graph(plain, x).compile()
     before = model.weight.clone()
     compiled(x)
