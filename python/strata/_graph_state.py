@@ -174,6 +174,7 @@ class _Stepped:
     def __init__(self, optimizer: Any, slots: list, captured: set[int]):
         self.optimizer, self.params = optimizer, [list(group["params"]) for group in optimizer.param_groups]
         self.name = type(optimizer).__name__
+        self.hooks = [list(hooks.values()) for hooks in self._hooks()]
         at = {id(group): i for i, group in enumerate(optimizer.param_groups)}
         self.slots = [(slot, at[id(slot.group)]) for slot in slots if id(slot.group) in at]
         self.rates = [
@@ -190,7 +191,12 @@ class _Stepped:
     def dicts(self) -> list[Any]:
         optimizer = self.optimizer
         groups = [optimizer.param_groups[i] for i, _, _ in self.rates]
-        return [optimizer.__dict__, optimizer.state, *(optimizer.state[p] for p, named in self.state if named), *groups]
+        return [optimizer.__dict__, optimizer.state, *(optimizer.state[p] for p, named in self.state if named), *groups, *self._hooks()]
+
+    def _hooks(self) -> list[dict]:
+        home, own = sys.modules["strata.optim.optimizer"], self.optimizer.__dict__
+        found = [home._global_pre_hooks, home._global_post_hooks, own.get("_optimizer_step_pre_hooks"), own.get("_optimizer_step_post_hooks")]
+        return [hooks for hooks in found if hooks is not None]
 
     def settle(self) -> None:
         """Puts the graph's tensors back, with what is in their places now. RuntimeError where that cannot be."""
@@ -200,6 +206,8 @@ class _Stepped:
             for group, then in zip(groups, self.params, strict=True)
         ):
             raise RuntimeError(f"graph: {self.name}'s groups had other parameters when the graph was captured; capture it again")
+        if [list(hooks.values()) for hooks in self._hooks()] != self.hooks:
+            raise RuntimeError(f"graph: {self.name} had other hooks when the graph was captured; capture it again")
         taken = []
         for i, name, t in self.rates:
             self._take(taken, groups[i], name, t, name)

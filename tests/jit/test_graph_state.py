@@ -293,6 +293,18 @@ def test_members_and_hooks_of_modules_are_guarded(name, whole):
             compiled(x)
 
 
+def test_hooks_of_optimisers_are_guarded():
+    model, x = nn.Linear(4, 2), strata.randn(3, 4)
+    optimiser = strata.optim.SGD(model.parameters(), lr=0.1)
+    compiled = strata.graph(step_of(model, optimiser), x).compile()
+    compiled(x)
+    everywhere = strata.optim.optimizer.register_optimizer_step_pre_hook
+    for register in (optimiser.register_step_post_hook, everywhere):
+        with register(lambda *_: None), pytest.raises(RuntimeError, match="SGD had other hooks"):
+            compiled(x)
+        compiled(x)
+
+
 def test_hooks_that_were_captured_are_guarded():
     model, x = nn.Linear(4, 2), strata.randn(3, 4)
     handle = model.weight.register_hook(lambda g: g * 0.5)
