@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from _thread import _local  # threading.local, without the module's import
 
+import strata
 from strata import _C
 
 TYPE_CHECKING = False
@@ -118,3 +119,44 @@ def abandon() -> None:
     under_way, _here.capture = getattr(_here, "capture", None), None
     if under_way is not None:
         _C._recording_stop(under_way.recording)
+
+
+class Numbers:
+    """The numbers of optimisers that a capture used: slots, which calls read anew, and all others, which must stay."""
+
+    def __init__(self, capture: Capture):
+        self.slots = list(capture.slots.values())
+        slotted = {(id(slot.group), slot.key) for slot in self.slots}
+        self.numbers = [
+            (optimizer, i, name, value)
+            for optimizer in capture.optimizers
+            for i, group in enumerate(optimizer.param_groups)
+            for name, value in group.items()
+            if name != "params" and not isinstance(value, strata.Tensor) and (id(group), name) not in slotted
+        ]
+
+    @property
+    def any(self) -> bool:
+        """Whether calls must ask at all."""
+        return bool(self.slots or self.numbers)
+
+    def check(self) -> None:
+        for optimizer, i, name, value in self.numbers:
+            now = optimizer.param_groups[i].get(name)
+            if now is not value and now != value:
+                raise RuntimeError(
+                    f"graph: {type(optimizer).__name__}'s {name} was {value!r} when the graph was captured, and is {now!r}; "
+                    "capture it again"
+                )
+        for slot in self.slots:
+            value = slot.read()
+            if value == slot.last:
+                continue
+            if slot.name == "momentum" and (value == 0) != (slot.first == 0):
+                raise RuntimeError(
+                    f"graph: momentum was {slot.first!r} when the graph was captured, and is {value!r}; a step with momentum is another "
+                    "one than a step without: capture it again"
+                )
+            with strata.no_grad():
+                slot.tensor.fill_(value)
+            slot.last = value

@@ -6,9 +6,8 @@ import sys
 
 import strata
 from strata import _C, _capture, _lazy
-from strata._graph_before import Before, say_where
+from strata._graph_before import Asked, Before, held_by, modules_of, say_where
 from strata._graph_form import Arguments, Results, parameter_names
-from strata._graph_state import Asked, State, held_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from strata import Tensor
+    from strata._graph_state import State
 
 __all__ = ["CompiledGraph", "Graph", "Node", "graph", "load_graph"]
 
@@ -106,7 +106,9 @@ class Graph:
             _C._recording_stop(recording)
         held = held_by(f, self._arguments.leaves)
         names = _names(held, capture, captured)
-        self._modes: State | None = State(held, capture, dict(zip(names, captured, strict=True)), self._step)
+        self._modes: State | None = None  # nothing that calls must look at
+        if captured or capture.optimizers or capture.asked or modules_of(held):
+            self._modes = _lazy.load("strata._graph_state").State(held, capture, dict(zip(names, captured, strict=True)), self._step)
         tangents = [None] * len(self._tangent_of)
         _C._graph_name(self._graph, [*self._arguments.tensor_names(), *tangents, *names])
         self._arguments.leaves, self._arguments.tensors, self._results.tensors = [], [], []

@@ -1,4 +1,5 @@
-"""What a function changes beside tensors' values while it is captured: a call of the graph would not, so that it is refused.
+"""What a function may use, and what it changes beside tensors' values while it is captured: a call of the graph would not, so that
+it is refused.
 
 What it changed is put back before the error, and also where the function itself raises.
 """
@@ -10,12 +11,83 @@ import sys
 import strata
 from strata import _C, _capture
 from strata._graph_form import same_constant
-from strata._graph_state import REGISTRIES, modules_of, plain
+from strata._patching import Patches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
+
+
+REGISTRIES = ("_parameters", "_buffers", "_modules")
+FunctionType, CodeType = type(lambda: None), type((lambda: None).__code__)  # without the module types
+MethodType = type((lambda self: None).__get__(0))
+_MOST_FUNCTIONS = 100  # that are followed
+
+
+def held_by(f: Any, leaves: list) -> list[tuple[str, Any]]:
+    """What a function may use, by name: itself, what it is bound to or closes over, globals that it names, its arguments; what
+    functions of the program that it so finds use, too, and what lists, tuples and dicts among them hold."""
+    own = getattr(f, "__self__", None)
+    held: list[tuple[str, Any]] = [("", f), ("self", own)]
+    todo, seen = [(f, own)], set()
+    while todo and len(seen) < _MOST_FUNCTIONS:
+        function, own = todo.pop(0)
+        code = getattr(function, "__code__", None)
+        if (id(code), id(own)) in seen:
+            continue
+        seen.add((id(code), id(own)))
+        found = []
+        for name, cell in zip(getattr(code, "co_freevars", ()), getattr(function, "__closure__", None) or (), strict=False):
+            try:
+                found.append((name, cell.cell_contents))
+            except ValueError:  # not filled yet
+                continue
+        variables, names = getattr(function, "__globals__", {}), _names_in(code)
+        found += [(name, variables[name]) for name in names if name in variables]
+        if own is not None and code is not None and not _is_module(own):
+            attributes = getattr(own, "__dict__", {})
+            found += [(f"self.{name}", attributes[name]) for name in names if name in attributes]
+            todo += [(getattr(type(own), name), own) for name in names if isinstance(getattr(type(own), name, None), FunctionType)]
+        held += found
+        for name, value in found:
+            kind = type(value)
+            if kind in (list, tuple, dict):
+                items = value.items() if kind is dict else enumerate(value)
+                held += [(f"{name}[{key!r}]", item) for key, item in items if _is_module(item)]
+            elif kind in (FunctionType, MethodType) and not (value.__module__ or "").startswith("strata."):
+                todo.append((value, getattr(value, "__self__", None)))
+                held += [(name, value.__self__)] if kind is MethodType else []
+    return held + [("", leaf) for leaf in leaves]
+
+
+def _names_in(code: Any) -> list[str]:
+    """What its text, and that of functions within, calls globals and attributes."""
+    names = list(getattr(code, "co_names", ()))
+    for constant in getattr(code, "co_consts", ()):
+        if isinstance(constant, CodeType):
+            names += _names_in(constant)
+    return list(dict.fromkeys(names))
+
+
+def _is_module(value: Any) -> bool:
+    return "strata.nn" in sys.modules and isinstance(value, strata.nn.Module)
+
+
+def modules_of(held: list[tuple[str, Any]]) -> list[tuple[str, strata.nn.Module]]:
+    """The modules among them, and theirs, each once, with what it is called: "model.0 (Linear)"."""
+    found: dict[int, tuple[str, strata.nn.Module]] = {}
+    for name, value in held:
+        if _is_module(value):
+            for path, module in value.named_modules(prefix=name):
+                kind = type(module).__name__
+                found.setdefault(id(module), (f"{path} ({kind})" if path else kind, module))
+    return list(found.values())
+
+
+def plain(value: Any) -> bool:
+    """Whether it is a constant that operators may have been given."""
+    return type(value) in (int, float, bool, str, complex) or (type(value) is tuple and all(plain(v) for v in value))
 
 
 _EMPTY = object()
@@ -188,3 +260,51 @@ class Before:
                     "strata.randint), or give the number as a tensor argument"
                 )
         return ""
+
+
+_MODES = ("is_grad_enabled", "is_inference_mode_enabled", "are_deterministic_algorithms_enabled")
+
+
+class Asked(Patches):
+    """Around a capture: notes which modes the program asks for, by these functions of strata; strict: refuses another default dtype."""
+
+    def __init__(self, strict: bool):
+        super().__init__()
+        self.strict = strict
+
+    def __enter__(self) -> Asked:
+        self.settings = "strata._settings" in sys.modules
+        for name in _MODES if self.settings else _MODES[:-1]:
+            self.put(strata, name, lambda name=name: _noting(name, getattr(strata, name)))
+        if self.strict:
+            self.put(strata, "set_default_dtype", lambda: _set_default_dtype(strata.set_default_dtype))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
+        capture = _capture.current()
+        if not self.settings and "strata._settings" in sys.modules and capture is not None:  # which was not worth loading for this
+            function = strata.are_deterministic_algorithms_enabled
+            capture.asked[_MODES[-1]] = function, function()
+
+
+def _set_default_dtype(function: Callable[[Any], None]) -> Callable[[Any], None]:
+    def set_default_dtype(d: Any) -> None:
+        if _capture.current() is not None and d is not strata.get_default_dtype():
+            raise RuntimeError(
+                "set_default_dtype: cannot be called while operators are recorded: the graph would not, and what makes tensors reads the "
+                "default at each call; give dtype=, or set it before"
+            )
+        function(d)
+
+    return set_default_dtype
+
+
+def _noting(name: str, function: Callable[[], bool]) -> Callable[[], bool]:
+    def asked() -> bool:
+        value, capture = function(), _capture.current()
+        if capture is not None and not sys._getframe(1).f_globals.get("__name__", "").startswith("strata."):
+            capture.asked.setdefault(name, (function, value))
+        return value
+
+    return asked

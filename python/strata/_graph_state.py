@@ -9,81 +9,17 @@ from __future__ import annotations
 import sys
 
 import strata
-from strata import _C, _capture
+from strata import _C
+from strata._capture import Numbers
+from strata._graph_before import REGISTRIES, modules_of, plain
 from strata._graph_form import same_constant
-from strata._patching import Patches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from strata import Tensor
-
-
-FunctionType, CodeType = type(lambda: None), type((lambda: None).__code__)  # without the module types
-MethodType = type(_capture.Capture.restore.__get__(0))
-_MOST_FUNCTIONS = 100  # that are followed
-
-
-def held_by(f: Any, leaves: list) -> list[tuple[str, Any]]:
-    """What a function may use, by name: itself, what it is bound to or closes over, globals that it names, its arguments; what
-    functions of the program that it so finds use, too, and what lists, tuples and dicts among them hold."""
-    own = getattr(f, "__self__", None)
-    held: list[tuple[str, Any]] = [("", f), ("self", own)]
-    todo, seen = [(f, own)], set()
-    while todo and len(seen) < _MOST_FUNCTIONS:
-        function, own = todo.pop(0)
-        code = getattr(function, "__code__", None)
-        if (id(code), id(own)) in seen:
-            continue
-        seen.add((id(code), id(own)))
-        found = []
-        for name, cell in zip(getattr(code, "co_freevars", ()), getattr(function, "__closure__", None) or (), strict=False):
-            try:
-                found.append((name, cell.cell_contents))
-            except ValueError:  # not filled yet
-                continue
-        variables, names = getattr(function, "__globals__", {}), _names_in(code)
-        found += [(name, variables[name]) for name in names if name in variables]
-        if own is not None and code is not None and not _is_module(own):
-            attributes = getattr(own, "__dict__", {})
-            found += [(f"self.{name}", attributes[name]) for name in names if name in attributes]
-            todo += [(getattr(type(own), name), own) for name in names if isinstance(getattr(type(own), name, None), FunctionType)]
-        held += found
-        for name, value in found:
-            kind = type(value)
-            if kind in (list, tuple, dict):
-                items = value.items() if kind is dict else enumerate(value)
-                held += [(f"{name}[{key!r}]", item) for key, item in items if _is_module(item)]
-            elif kind in (FunctionType, MethodType) and not (value.__module__ or "").startswith("strata."):
-                todo.append((value, getattr(value, "__self__", None)))
-                held += [(name, value.__self__)] if kind is MethodType else []
-    return held + [("", leaf) for leaf in leaves]
-
-
-def _names_in(code: Any) -> list[str]:
-    """What its text, and that of functions within, calls globals and attributes."""
-    names = list(getattr(code, "co_names", ()))
-    for constant in getattr(code, "co_consts", ()):
-        if isinstance(constant, CodeType):
-            names += _names_in(constant)
-    return list(dict.fromkeys(names))
-
-
-def _is_module(value: Any) -> bool:
-    return "strata.nn" in sys.modules and isinstance(value, strata.nn.Module)
-
-
-def modules_of(held: list[tuple[str, Any]]) -> list[tuple[str, strata.nn.Module]]:
-    """The modules among them, and theirs, each once, with what it is called: "model.0 (Linear)"."""
-    found: dict[int, tuple[str, strata.nn.Module]] = {}
-    for name, value in held:
-        if _is_module(value):
-            for path, module in value.named_modules(prefix=name):
-                kind = type(module).__name__
-                found.setdefault(id(module), (f"{path} ({kind})" if path else kind, module))
-    return list(found.values())
+    from strata import Tensor, _capture
 
 
 class _Watch:
@@ -122,47 +58,6 @@ class _Groups(_Watch):
         except Exception:  # raised again by who asks then
             return False
         return not any(isinstance(slot.group[slot.key], strata.Tensor) for slot in self.numbers.slots)  # one may be written in place
-
-
-class Numbers:
-    """The numbers of optimisers that a capture used: slots, which calls read anew, and all others, which must stay."""
-
-    def __init__(self, capture: _capture.Capture):
-        self.slots = list(capture.slots.values())
-        slotted = {(id(slot.group), slot.key) for slot in self.slots}
-        self.numbers = [
-            (optimizer, i, name, value)
-            for optimizer in capture.optimizers
-            for i, group in enumerate(optimizer.param_groups)
-            for name, value in group.items()
-            if name != "params" and not isinstance(value, strata.Tensor) and (id(group), name) not in slotted
-        ]
-
-    @property
-    def any(self) -> bool:
-        """Whether calls must ask at all."""
-        return bool(self.slots or self.numbers)
-
-    def check(self) -> None:
-        for optimizer, i, name, value in self.numbers:
-            now = optimizer.param_groups[i].get(name)
-            if now is not value and now != value:
-                raise RuntimeError(
-                    f"graph: {type(optimizer).__name__}'s {name} was {value!r} when the graph was captured, and is {now!r}; "
-                    "capture it again"
-                )
-        for slot in self.slots:
-            value = slot.read()
-            if value == slot.last:
-                continue
-            if slot.name == "momentum" and (value == 0) != (slot.first == 0):
-                raise RuntimeError(
-                    f"graph: momentum was {slot.first!r} when the graph was captured, and is {value!r}; a step with momentum is another "
-                    "one than a step without: capture it again"
-                )
-            with strata.no_grad():
-                slot.tensor.fill_(value)
-            slot.last = value
 
 
 class _Stepped:
@@ -265,7 +160,6 @@ def _sets(kind: type, known: dict[type, frozenset]) -> frozenset:
     return known[kind]
 
 
-REGISTRIES = ("_parameters", "_buffers", "_modules")
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
 
@@ -347,59 +241,6 @@ def _kind(value: Any) -> str:
     if isinstance(value, strata.Tensor):
         return f"a tensor of shape {tuple(value.shape)}, {value.dtype}, on {value.device}"
     return "nothing" if value is None else repr(value)
-
-
-def plain(value: Any) -> bool:
-    """Whether it is a constant that operators may have been given."""
-    return type(value) in (int, float, bool, str, complex) or (type(value) is tuple and all(plain(v) for v in value))
-
-
-_MODES = ("is_grad_enabled", "is_inference_mode_enabled", "are_deterministic_algorithms_enabled")
-
-
-class Asked(Patches):
-    """Around a capture: notes which modes the program asks for, by these functions of strata; strict: refuses another default dtype."""
-
-    def __init__(self, strict: bool):
-        super().__init__()
-        self.strict = strict
-
-    def __enter__(self) -> Asked:
-        self.settings = "strata._settings" in sys.modules
-        for name in _MODES if self.settings else _MODES[:-1]:
-            self.put(strata, name, lambda name=name: _noting(name, getattr(strata, name)))
-        if self.strict:
-            self.put(strata, "set_default_dtype", lambda: _set_default_dtype(strata.set_default_dtype))
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        super().__exit__(*exception)
-        capture = _capture.current()
-        if not self.settings and "strata._settings" in sys.modules and capture is not None:  # which was not worth loading for this
-            function = strata.are_deterministic_algorithms_enabled
-            capture.asked[_MODES[-1]] = function, function()
-
-
-def _set_default_dtype(function: Callable[[Any], None]) -> Callable[[Any], None]:
-    def set_default_dtype(d: Any) -> None:
-        if _capture.current() is not None and d is not strata.get_default_dtype():
-            raise RuntimeError(
-                "set_default_dtype: cannot be called while operators are recorded: the graph would not, and what makes tensors reads the "
-                "default at each call; give dtype=, or set it before"
-            )
-        function(d)
-
-    return set_default_dtype
-
-
-def _noting(name: str, function: Callable[[], bool]) -> Callable[[], bool]:
-    def asked() -> bool:
-        value, capture = function(), _capture.current()
-        if capture is not None and not sys._getframe(1).f_globals.get("__name__", "").startswith("strata."):
-            capture.asked.setdefault(name, (function, value))
-        return value
-
-    return asked
 
 
 class State(Numbers):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from strata import _C, _capture
+from strata._capture import Numbers
 from strata._graph import CompiledGraph, Graph
 from strata._graph_form import Results
-from strata._graph_state import Numbers
 
 from .reasons import Break
 

@@ -16,7 +16,7 @@ import strata
 from strata import _C
 from strata._frames import line_text, user_frame
 from strata._graph import Graph
-from strata._graph_state import held_by
+from strata._graph_before import held_by
 from strata._patching import Patches
 from strata.utils._pytree import tree_flatten, tree_map
 
@@ -187,7 +187,7 @@ class Trace:
         """Traces the function with such arguments."""
         with strata.inference_mode(False), strata.enable_grad():  # calls that need no gradient find a graph that could give one
             graph = _Captured(self.f, args, kwargs)
-        self.modes = graph._modes.let_go_of_modules()  # the trace keeps them, whatever modules are set to
+        self.modes = graph._modes.let_go_of_modules() if graph._modes is not None else []  # the trace keeps them, whatever modules are set to
         self.example = tree_map(_without_values, (args, kwargs))
         self.add(graph, form_of(args, kwargs))
 
@@ -203,7 +203,8 @@ class Trace:
         finally:
             for (module, _), training in zip(self.modes, now):
                 module.training = training
-        graph._modes.let_go_of_modules()
+        if graph._modes is not None:
+            graph._modes.let_go_of_modules()
         self._same_reads(graph.reads)
         self.add(graph, form_of(args, kwargs))
 
