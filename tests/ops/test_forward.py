@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from references import reference
+from strata.utils._pytree import tree_map
 from table import (
     ENTRIES,
     FLOATS,
@@ -26,6 +27,8 @@ from table import (
 REFUSALS = ("RuntimeError", "NotImplementedError", "IndexError", "LinAlgError")
 # What writes a result of its own dtype alone, though it could be converted.
 EXACT_IN_PLACE = ("abs", "cumprod", "cumsum", "float_power")
+# PyTorch rounds after each of the operators that these are made of; here the result is float32's, rounded (contract 1).
+ROUNDED_ONCE = ("cosine_similarity", "cross", "linalg_cross", "triplet_margin_loss")
 CASES = [(e, d) for e in ENTRIES for d in TESTED]
 IDS = [f"{e.schema.full}-{d}" for e, d in CASES]
 
@@ -50,6 +53,12 @@ def expected(entry, dtype: str) -> list:
     return [unpack(r, blob) for r in found]
 
 
+def rounded_once(op, dtype: str, args, kwargs) -> list:
+    narrow = getattr(strata, dtype)
+    args, kwargs = tree_map(lambda t: t.float() if isinstance(t, strata.Tensor) and t.dtype == narrow else t, (args, kwargs))
+    return outputs(op(*args, **kwargs).to(narrow))
+
+
 def error_of(op, args, kwargs) -> str:
     try:
         op(*args, **kwargs)
@@ -67,6 +76,8 @@ def test_recorded(entry, dtype):
             allowed = (want.lstrip("_"), *(REFUSALS if skip_reason(entry, "exceptions") else ()))
             assert (error := error_of(op, args, kwargs)) in allowed, f"{where}: {error}, expected {want}"
         else:
+            if entry.schema.name in ROUNDED_ONCE and dtype in ("float16", "bfloat16"):
+                want = rounded_once(op, dtype, args, kwargs)
             assert_same(run(op, args, kwargs), want, dtype, where)
 
 

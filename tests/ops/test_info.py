@@ -8,8 +8,10 @@ import pytest
 from table import ROOT, strata
 
 from gen import info_cpp, model
+from gen.formula_table import Table
 
-ENTRIES = model.load(ROOT / "ops")[0]
+ENTRIES, KERNELS = model.load(ROOT / "ops")
+Table(ENTRIES, model.definitions(ROOT / "ops"), KERNELS)  # finds what texts over tensors call
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.schema.full)
