@@ -92,3 +92,18 @@ def test_lines_of_a_backward_over_large_tensors():
         return re.findall(line, text)
 
     assert lines(100_000) == lines(10) and len(set(lines(10))) == 1
+
+
+def test_zeros_are_a_gradient_of_what_they_come_from():
+    """Where only some of the gradients are differentiated again: that of x ** 0 is there, and zero, as in eager."""
+
+    def f(x, y):
+        return (x * 1) ** 1, strata.minimum(y * 1, x * 1e-5)
+
+    x, y = strata.rand(3, requires_grad=True), strata.rand(3, requires_grad=True)
+    found = []
+    for g in (f, strata.graph(f, x, y).compile()):
+        out = g(x, y)
+        first = strata.autograd.grad(out, [x, y], [strata.ones_like(t) for t in out], create_graph=True)
+        found.append(strata.autograd.grad([first[0]], [x, y], [strata.ones(3)], allow_unused=True))
+    assert [t is None or t.tolist() for t in found[0]] == [t is None or t.tolist() for t in found[1]] == [[0, 0, 0], True]
