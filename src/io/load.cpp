@@ -33,8 +33,10 @@ Value load(const Source& source, const Place& place) {
   if (head.size() >= 9) std::memcpy(&length, head.data(), 8);
   if (length <= kMaxSafeHeader && head[8] == '{') {
     SafeHeader header = read_safetensors_header(source);
-    if (header.metadata.count(kChecksumKey) && !header.metadata.count(kPackageKey))
-      source.refuse("has a damaged header: it has the checksums of a package without its tree");
+    if (!header.metadata.count(kPackageKey))
+      for (const auto& [key, text] : header.metadata)  // whose names may both be damaged
+        if (key == kChecksumKey || text.starts_with("{\"version\":") || text.starts_with("{\"tree\":"))
+          source.refuse(str_cat("has a damaged header: '", key, "' is of a package, whose tree is not there"));
     return header.metadata.count(kPackageKey) ? read_package(source, header, place) : flat_dict(source, header, place);
   }
   if (begins("PK\x03\x04") || begins("PK\x05\x06")) return read_pt(source, place);

@@ -72,6 +72,15 @@ def test_damaged_packages():
         assert read(damaged(data, rng)) in (None, sound)
 
 
+def test_a_package_whose_names_are_both_damaged():
+    data = package().replace(b'"strata"', b'"strataa').replace(b'"strataa:', b'"strat\x7f":')
+    data = data.replace(b"strata.crc32", b"straxa.crc32")
+    assert b'"strat\x7f"' in data and read(data) is None
+    plain = io.BytesIO()
+    strata._C._save({"a": strata.arange(2)}, plain.write)
+    assert strata.load(io.BytesIO(plain.getvalue()))["a"].tolist() == [0, 1]
+
+
 def test_damaged_files_of_ours():
     """Those of strata.save, also by the way round for names that the C++ reader does not know."""
     rng = random.Random(int(os.environ.get("STRATA_TEST_SEED", "0")))
