@@ -441,6 +441,7 @@ def main() -> int:
     parser.add_argument("--sanitize", help="the sanitizer that the library was built with")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    warnings.filterwarnings("error", message="compile: kernels are not fused|.* is taken$")  # that would be eager's own kernels
     reasons.internal_errors = "raise"
     begin, bad, entries, native = time.perf_counter(), 0, 0, 0
     for k in range(options.programs):

@@ -346,6 +346,8 @@ def main() -> int:
     parse.add_argument("--without-library", action="store_true", help="no calls of libraries: the generated kernels' bits")
     parse.add_argument("--device", help="a plugin: its name in this build, or its file")
     a = parse.parse_args()
+    # A kernel that no compiler makes would be eager's own, which differs from nothing.
+    warnings.filterwarnings("error", message="compile: kernels are not fused|.* is taken$")
     if a.device:
         place_graphs(a.device)
     with strata.backends.library(not a.without_library):
