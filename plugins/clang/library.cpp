@@ -59,16 +59,28 @@ int fail(int status, std::string why) {
 std::optional<llvm::SmallVector<char, 0>> compile_for(uint32_t isa, bool lines, llvm::StringRef text) {
   std::unique_ptr<Worker> worker = workers().take(isa, lines);
   try {
-    Limit limit;
-    auto object = worker->compile(text);
+    struct Work {
+      Worker& worker;
+      llvm::StringRef text;
+      std::optional<llvm::SmallVector<char, 0>> object;
+    } work{*worker, text, {}};
+    Escape escape;
+    const bool ended = escape.run(
+        [](void* on) {
+          Work& w = *static_cast<Work*>(on);
+          w.object = w.worker.compile(w.text);
+        },
+        &work);
+    if (!ended) {
+      (void)worker.release();
+      if (escape.endless()) return std::nullopt;  // at the set below other rules meet
+      throw Fatal{escape.why()};
+    }
     workers().give_back(isa, lines, std::move(worker));
-    return object;
+    return std::move(work.object);
   } catch (const WrongText&) {
     workers().give_back(isa, lines, std::move(worker));
     throw;
-  } catch (const Endless&) {
-    (void)worker.release();
-    return std::nullopt;  // at the set below other rules meet
   } catch (...) {
     // Its parts are in no state to be taken down.
     (void)worker.release();

@@ -2,6 +2,8 @@
 // must be inlined, values in registers, common subexpressions), code generation without what kernels do not gain from.
 #include "worker.h"
 
+#include "limit.h"
+
 #include <mutex>
 
 #include "clang/AST/ASTContext.h"
@@ -72,7 +74,10 @@ class BackEndErrors : public llvm::DiagnosticHandler {
   std::string& text_;
 };
 
-void fatal(void*, const char* reason, bool) { throw Fatal{reason}; }
+void fatal(void*, const char* reason, bool) {
+  Escape::leave(reason, false);
+  throw Fatal{reason};
+}
 
 }  // namespace
 

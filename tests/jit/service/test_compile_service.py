@@ -172,6 +172,19 @@ def test_a_text_without_an_end_goes_to_the_set_below_and_then_to_the_systems_com
     assert alone.returncode == 1 and "RuntimeError" in alone.stderr and "does LLVM come to an end" in alone.stderr
 
 
+@pytest.mark.parametrize("limit", ["1", "5", "20", "100", "300"])
+def test_llvm_is_left_wherever_it_is(tmp_path, limit):
+    """In the midst of Clang's code, of a pass, of code generation: the process goes on, with the right results."""
+    code = """
+for f in (lambda x: (x.sin() + 1) * x, lambda x: (x.cos() + 2).softmax(-1) * x, lambda x: x.bfloat16().exp() * 3 + 1):
+    x = strata.rand(7, 40, requires_grad=True)
+    made = strata.graph(f, x).compile()(x)
+    assert strata.equal(made, f(x))
+    made.float().sum().backward()
+"""
+    assert run(code, tmp_path, STRATA_CLANG_LIMIT=limit).returncode == 0
+
+
 def test_without_any_compiler_one_clear_message(tmp_path):
     code = """
 for n in range(2):
