@@ -36,11 +36,11 @@ def describe(e: Entry) -> str:
 
 
 def describe_kernel(k: Kernel) -> str:
-    along = ', "", false, 0, false, false' if k.row.lie == "along" else ""
+    lie = "" if k.row.lie == "anywhere" else f', "", false, 0, false, RowsLie::{k.row.lie.capitalize()}'
     text = "\n".join(f"{n} = {v}" for n, v in expr.lines(k.text))
     kind = k.kind.capitalize()
     return (f'{{"{k.name}", "{k.family}", KernelKind::{kind}, "{joined(k.inputs)}", "{joined(k.scalars)}", "{joined(k.row.outputs)}", {cstring(text)}, '
-            f'{dtype_bits(k.dtypes)}u, {cstring(k.source)}{space_cpp.order(k.row)}{along}}},')
+            f'{dtype_bits(k.dtypes)}u, {cstring(k.source)}{space_cpp.order(k.row)}{lie}}},')
 
 
 def info(e: Entry) -> str:

@@ -203,8 +203,8 @@ class KernelRow(Bodied):
     strides: str = key("as of operators: of results of the operands' shape", "contiguous", words="contiguous preserve suggested",
                        beside="compute rows", shown="`contiguous`, of `compute` `preserve`")
     promote: str = key("the dtype of the computation", "first", words=PROMOTE, shown="`first`", beside="compute rows")
-    lie: str = key("how its rows lie: `anywhere`, or `along` memory, as whole tensors do; these need no form for rows across memory",
-                   "anywhere", words="anywhere along", beside="rows", shown="`anywhere`")
+    lie: str = key("how its rows lie: `along` memory, as whole tensors do, and there is no form for rows across it; `across`, many long ones, "
+                   "and there is none for short rows; or `anywhere`", "anywhere", words="anywhere along across", beside="rows", shown="`anywhere`")
     operator: str = key("the name in its errors", "", shown="its own")
     doc: str = key("what it computes", "")
 

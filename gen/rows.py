@@ -47,7 +47,7 @@ class Operand:
     @property
     def dtype(self) -> str:
         """The mark that names one; none where it is the kernel's."""
-        return next((m for m in self.marks if m not in ("row", "held")), "")
+        return next((m for m in self.marks if m not in ("row", "held", "shared")), "")
 
     @property
     def fixed_dims(self) -> int:

@@ -17,7 +17,7 @@ def order(row: OpRow | KernelRow) -> str:
     """The end of a KernelDesc: the dims that reductions run over, how, the rank of groups, and whether C++ runs it on the CPU."""
     if not {"over", "rank", "order", "cpu"} & row.said:
         return ""
-    return f', "{row.over}", {str(order_word(row) == "sequence").lower()}, {row.rank}, {str("cpu" in row.said and "fused" not in row.said).lower()}, true, {str("fused" in row.said).lower()}'
+    return f', "{row.over}", {str(order_word(row) == "sequence").lower()}, {row.rank}, {str("cpu" in row.said and "fused" not in row.said).lower()}, RowsLie::Anywhere, {str("fused" in row.said).lower()}'
 
 
 def info(e: Entry) -> str:

@@ -6,6 +6,10 @@
 namespace strata::lower {
 
 // Space: over named dims, operands read at index expressions (lower/pass/space_nest.h).
+// How the rows of a Rows kernel may lie: along memory alone; across it, long ones, so that there is no form for short
+// rows side by side; or both.
+enum class RowsLie : uint8_t { Anywhere, Along, Across };
+
 enum class KernelKind : uint8_t { Pointwise, Rows, Space };
 
 struct KernelDesc {
@@ -13,8 +17,8 @@ struct KernelDesc {
   const char* family;  // the YAML file's stem: kernels of a family are printed into one file
   KernelKind kind;
   const char* inputs;   // names of tensor operands, space separated; "mean:row" marks one value per row, "weight:held"
-                        // what is often the same for block after block (a second loop reads it once); of a Space kernel
-                        // with their dims: "self[p..,n] index[p..,i]:int64"
+                        // what is often the same for block after block (a second loop reads it once), "mean:shared" one
+                        // row for all; of a Space kernel with their dims: "self[p..,n] index[p..,i]:int64"
   const char* scalars;  // names of scalar operands, space separated
   const char* outputs;  // "result" or several; "values:row indices:row:int64": per-row outputs, fixed dtypes
                         // (":bool", ":int64", ":real" = component type of a complex compute type, ":truth" = bool, but
@@ -27,8 +31,8 @@ struct KernelDesc {
   bool sequence = false;  // element after element in that order; else tree T
   int rank = 0;           // the only number of dims that its groups have; 0: any
   bool by_hand = false;   // C++ runs it on the CPU: no kernel of it is linked
-  bool across = true;     // of a Rows kernel: its rows may lie across memory
-  bool hosted = false;    // C++ runs it on the CPU, but where it is part of a kernel
+  RowsLie lie = RowsLie::Anywhere;
+  bool hosted = false;  // C++ runs it on the CPU, but where it is part of a kernel
 };
 
 // The table's own, printed by gen/.

@@ -25,7 +25,8 @@ Builder::Builder(const KernelDesc& desc, DType dtype) : desc_(desc), dtype_(dtyp
   kernel_.source = desc.source ? desc.source : "";
   kernel_.text = desc.text;
   kernel_.kind = desc.kind;
-  kernel_.across = kernel_.side_by_side = desc.across;
+  kernel_.across = desc.lie != RowsLie::Along;
+  kernel_.side_by_side = desc.lie == RowsLie::Anywhere;
   kernel_.dtype = dtype;
 }
 
@@ -47,6 +48,8 @@ void Builder::read_operands() {
           o.per_row = true;
         else if (p == "held")
           o.held = true;
+        else if (p == "shared")
+          o.broadcast = true;
         else if (p == "real")
           o.storage = traits(dtype_).component;
         else if (p == "complex")
