@@ -224,7 +224,8 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
     // The first of these asks check_seen() where it costs nothing.
     Tensor out = has_own_strides(*first) ? make_tensor_like(*first, result)
                                          : (check_seen(op.name), make_tensor(first->sizes(), result, first->device_));
-    if (STRATA_UNLIKELY(entry.dtype != uint8_t(t) || !eager::has_elements_in_memory(out))) {
+    const bool table = first->numel_ >= kTabled && entry.costly && itemsize(t) == 2;
+    if (STRATA_UNLIKELY(table || entry.dtype != uint8_t(t) || !eager::has_elements_in_memory(out))) {
       const Tensor* outs[1] = {&out};
       run(op, entry, t, {outs, 1}, in, scalars);
       return out;

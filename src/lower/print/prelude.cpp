@@ -60,7 +60,7 @@ typedef struct StrataRowPass {
 } StrataRowPass;
 typedef struct StrataKernelEntry {
   const char* name;
-  u8 dtype, kind, outputs, inputs, scalars, scratch_rows, passes, reductions, sets_status, together, held, row_forms, row_values, local_rows;
+  u8 dtype, kind, outputs, inputs, scalars, scratch_rows, passes, reductions, sets_status, together, held, row_forms, row_values, costly, local_rows;
   StrataPointwiseFn pointwise;
   const StrataRowPass* pass;
   const StrataReduction* reduction;

@@ -84,6 +84,15 @@ bool sets_status(const Kernel& k) {
                      [&](const Pass& p) { return std::any_of(p.nodes.begin(), p.nodes.end(), sets); });
 }
 
+// Whether an element of a pointwise kernel takes longer than a value that is read at a computed place.
+bool costly(const Kernel& k) {
+  constexpr int64_t kLooked = 40;  // nodes
+  if (k.kind != KernelKind::Pointwise) return false;
+  return kLooked <
+         std::ranges::count_if(
+             k.passes[0].nodes, [](const Node& n) { return n.op != Op::Load && n.op != Op::Const && !n.uniform; });
+}
+
 std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[number];
@@ -330,7 +339,7 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
   return "  {\"" + k.name + "\", " + n(size_t(k.dtype)) + (is_rows ? "1, " : "0, ") + n(k.outputs.size()) +
          n(k.inputs.size()) + n(k.scalars.size()) + n(k.scratch.size()) + n(is_rows ? k.passes.size() : 0) +
          n(reductions) + n(sets_status(k)) + n(size_t(together(k, isa))) + n(held_inputs(k, isa)) +
-         n(row_forms(k, isa)) + n(size_t(std::max<int64_t>(k.row_values, 0))) + n(k.local_scratch) +
+         n(row_forms(k, isa)) + n(size_t(std::max<int64_t>(k.row_values, 0))) + n(costly(k)) + n(k.local_scratch) +
          (is_rows ? "0, " : symbol + ", ") + (is_rows ? symbol + "_passes, " : "0, ") +
          (reductions ? symbol + "_reductions, " : "0, ") + symbol + "_types, " + symbol + "_rows},\n";
 }

@@ -10,6 +10,8 @@ constexpr int kMaxOperands = 12;
 constexpr int64_t kBlock = 16;              // elements in a block of a pointwise kernel
 constexpr int64_t kPointwiseGrain = 32768;  // elements that are worth a thread
 
+constexpr int64_t kTabled = 1 << 19;  // elements of which those of two bytes are worth a table of all their values
+
 // Bytes of a result up to which it stays in the last level of cache, where another operator is likely to read it next
 // or not; larger ones are written past the caches.
 int64_t cached_bytes(bool read_next);

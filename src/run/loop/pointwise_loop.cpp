@@ -389,7 +389,9 @@ int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) 
   row_values_ = kernel.row_values;
   const int64_t n = elements();
   if (n == 0) return 0;
-  if (lay_out(n)) {
+  const bool dense = lay_out(n);
+  if (n >= kTabled && looks_up(kernel, n)) return run_looked_up(kernel, params, n);
+  if (dense) {
     char* ptr[kMaxOperands];
     int64_t size[kMaxOperands];
     for (int i = 0; i < count_; ++i) {
