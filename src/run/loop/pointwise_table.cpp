@@ -1,5 +1,5 @@
-// Functions of one operand of two bytes, over long arrays: an element has 65,536 values, for all of which a long text is
-// computed once. To look up an element takes a few instructions, and the bits are the kernel's own.
+// Functions of one operand of two bytes, over long arrays: an element has 65,536 values, for all of which a long text
+// is computed once. To look up an element takes a few instructions, and the bits are the kernel's own.
 #include <memory>
 #include <numeric>
 
