@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "clang/Basic/Version.h"
-#include "limit.h"
+#include "escape.h"
 #include "vendor/compiler.h"
 #include "worker.h"
 

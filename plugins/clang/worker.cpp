@@ -2,7 +2,7 @@
 // must be inlined, values in registers, common subexpressions), code generation without what kernels do not gain from.
 #include "worker.h"
 
-#include "limit.h"
+#include "escape.h"
 
 #include <mutex>
 

@@ -67,6 +67,15 @@ void set_default_dtype(DType t);
 DType default_complex_dtype();
 constexpr DType to_complex(DType t) { return t == DType::F64 ? DType::C128 : is_complex(t) ? t : DType::C64; }
 
+// The dtypes whose kernels move elements of so many bytes, of any dtype: `dtypes: width` of the table.
+constexpr DType kWidthTypes[] = {DType::U8, DType::U16, DType::U32, DType::U64, DType::C128};
+constexpr DType dtype_of_width(int64_t bytes) {
+  for (DType t : kWidthTypes)
+    if (itemsize(t) == bytes) return t;
+  return DType::C128;
+}
+constexpr DType width_dtype(DType t) { return dtype_of_width(itemsize(t)); }
+
 struct BFloat16 {
   uint16_t bits;
 };

@@ -284,7 +284,7 @@ void elements_of(Unit& unit, const lower::KernelDesc& desc, DType dtype, const T
 
 // Of one dtype: elements are bits of a width.
 void move_elements(Unit& unit, const Tensor& to, const Tensor& from) {
-  const DType width = eager::width_dtype(to.dtype());
+  const DType width = width_dtype(to.dtype());
   auto as = [&](const Tensor& t) {
     Tensor same = make_tensor_over(t.storage(), t.sizes(), t.strides(), t.storage_offset(), width);
     return same;
@@ -320,7 +320,7 @@ void copy(Unit& unit, const Tensor& to, const Tensor& from) {
 void fill(Unit& unit, const Tensor& to, const Scalar& value) {
   if (to.numel() == 0) return;
   const Tensor one = eager::as_dtype(wrapped_number(value), to.dtype());
-  const DType width = eager::width_dtype(to.dtype());
+  const DType width = width_dtype(to.dtype());
   Numbers numbers(1);
   std::memcpy(numbers.at(0), one.bytes(), size_t(one.itemsize()));
   const Tensor wide = make_tensor_over(to.storage(), to.sizes(), to.strides(), to.storage_offset(), width);
@@ -332,8 +332,8 @@ std::vector<const KernelNest*> copy_nests(DType dtype) {
   auto add = [&](const lower::KernelDesc& desc, DType t) {
     for (size_t dims : {1, 2}) out.push_back(&block_nest(desc, t, 0, dims));
   };
-  with_move(eager::width_dtype(dtype), add);
-  with_fill(eager::width_dtype(dtype), add);
+  with_move(width_dtype(dtype), add);
+  with_fill(width_dtype(dtype), add);
   for (int other = 0; other < kDTypeCount; ++other)
     if (DType(other) != dtype) with_conversion(dtype, DType(other), add), with_conversion(DType(other), dtype, add);
   return out;

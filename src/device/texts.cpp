@@ -33,7 +33,7 @@ std::vector<KernelText> kernel_texts(const Plugin& plugin, DType dtype, int64_t 
 
 std::vector<const KernelNest*> likely_nests(const Plugin& plugin, DType dtype) {
   std::vector<const KernelNest*> out = copy_nests(dtype);
-  const DType width = eager::width_dtype(dtype);
+  const DType width = width_dtype(dtype);
   for (int64_t k = 0; k < lower::table_kernel_count; ++k) {
     const lower::KernelDesc& desc = lower::table_kernels[k];
     auto printed = [&](DType t) { return desc.dtypes >> int(t) & 1; };

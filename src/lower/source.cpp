@@ -15,16 +15,13 @@ std::string operator_of(const KernelDesc& d) {
 }
 
 constexpr uint32_t bit(DType t) { return 1u << int(t); }
-constexpr DType kWidths[] = {DType::U8, DType::U16, DType::U32, DType::U64, DType::C128};  // run/space.h: width_dtype
 
 // The dtype of the kernel for `dtype`, if there is one.
 std::optional<DType> kernel_dtype(const KernelDesc& d, DType dtype) {
   if (d.dtypes & bit(dtype)) return dtype;
   uint32_t widths = 0;
-  for (DType t : kWidths) widths |= bit(t);
-  if (d.dtypes == widths)
-    for (DType t : kWidths)
-      if (itemsize(t) == itemsize(dtype)) return t;
+  for (DType t : kWidthTypes) widths |= bit(t);
+  if (d.dtypes == widths) return width_dtype(dtype);
   return std::nullopt;
 }
 

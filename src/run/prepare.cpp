@@ -277,7 +277,7 @@ void launch_as(DType type, const SpaceInfo& info, std::initializer_list<const Te
     }
     lists.push_back(uint8_t(found->values.size()));
   }
-  const DType dtype = info.width ? eager::width_dtype(type) : type;
+  const DType dtype = info.width ? width_dtype(type) : type;
   const int32_t status = eager::launch({info.op,
                                         info.name,
                                         dtype,
@@ -310,7 +310,7 @@ void launch_factory(const SpaceInfo& info, const Tensor& out, ArrayRef<SpaceScal
   eager::Slot slots[kMaxNumbers];
   STRATA_INTERNAL(scalars.size() <= kMaxNumbers, info.name, ": more than ", kMaxNumbers, " numbers");
   for (size_t k = 0; k < scalars.size(); ++k) store_number(info, scalars[k], out.dtype(), slots[k]);
-  const DType dtype = info.width ? eager::width_dtype(out.dtype()) : out.dtype();
+  const DType dtype = info.width ? width_dtype(out.dtype()) : out.dtype();
   const Tensor* outs[] = {&out};
   eager::launch({info.op, info.name, dtype, {outs, 1}, {}, {}, {slots, scalars.size()}, {}, {}});
 }

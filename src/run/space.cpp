@@ -95,22 +95,6 @@ int32_t run_line(const StrataSpaceEntry& form, const Tensor& out, const void* sc
   return status.load();
 }
 
-// The unsigned dtype (complex128 for 16) of elements of so many bytes.
-DType dtype_of_width(int64_t bytes) {
-  switch (bytes) {
-    case 1:
-      return DType::U8;
-    case 2:
-      return DType::U16;
-    case 4:
-      return DType::U32;
-    case 8:
-      return DType::U64;
-    default:
-      return DType::C128;
-  }
-}
-
 // Runs `form`, prepared as `launch`, or the one with a plain range inside where that walks memory better. Of elements
 // that are only moved a few neighbours are one.
 int32_t run_form(const SpaceArgs& args, const StrataSpaceEntry& form, SpaceLaunch& launch) {
@@ -226,8 +210,6 @@ bool replaced(const SpaceOp& op) {
   return std::any_of(other->entries[0].begin(), other->entries[0].end(),
                      [&](const auto& e) { return std::strcmp(e.second->name, op.name) == 0; });
 }
-
-DType width_dtype(DType t) { return dtype_of_width(itemsize(t)); }
 
 namespace {
 

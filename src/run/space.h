@@ -32,9 +32,6 @@ void use_spaces(ArrayRef<const StrataSpaceFile*> files);
 bool replaced();
 bool replaced(const SpaceOp& op);
 
-// The unsigned dtype (complex128 for 16 bytes) that moves elements as wide as t's: `dtypes: width` of the table.
-DType width_dtype(DType t);
-
 // A kernel over tensors. Operands as the table lists them, of dtypes as wide as the kernel's for `dtype`. Scalars are
 // 16-byte slots in the kernel's types; lists of a group have one each.
 struct SpaceArgs {

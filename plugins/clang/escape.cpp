@@ -1,4 +1,4 @@
-#include "limit.h"
+#include "escape.h"
 
 #include <cstdint>
 #include <cstdlib>
