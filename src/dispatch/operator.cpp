@@ -14,7 +14,7 @@
 
 namespace strata {
 
-thread_local DispatchTls dispatch_tls;
+constinit thread_local DispatchTls dispatch_tls;
 std::atomic<const CallObserver*> call_observer{nullptr};
 
 struct OperatorTable::State {

@@ -12,7 +12,8 @@ struct DispatchTls {
   bool inference = false;
 };
 
-extern thread_local DispatchTls dispatch_tls __attribute__((tls_model("initial-exec")));
+// constinit: else every use of it goes through a function that asks whether it has been made.
+extern constinit thread_local DispatchTls dispatch_tls __attribute__((tls_model("initial-exec")));
 
 inline void refresh_tls_mask() {
   DispatchTls& t = dispatch_tls;

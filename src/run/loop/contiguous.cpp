@@ -21,13 +21,27 @@ namespace {
                                 int32_t* status) {
   alignas(64) char buffer[kMaxOperands][kBlock * 16];
   char* at[kMaxOperands];
+  // Operands of one width follow one another: it is asked for once.
+  const auto each = [&](int i, int end, auto&& f) {
+    while (i < end)
+      by_width(size[i], [&](auto w) {
+        do f(w, i);
+        while (++i < end && size[i] == sizeof(w));
+      });
+  };
   for (int i = 0; i < outputs; ++i) at[i] = buffer[i];
-  for (int i = outputs; i < count; ++i) {
+  each(outputs, count, [&](auto w, int i) {
     at[i] = step[i] == 0 ? ptr[i] : buffer[i];
-    if (step[i] != 0) fill_block(ptr[i] + blocks * step[i], size[i], rest, buffer[i]);
-  }
+    if (step[i] != 0) fill_block<decltype(w)>(ptr[i] + blocks * step[i], rest, buffer[i]);
+  });
   fn(at, step, params, 1, 0, status);
-  for (int i = 0; i < outputs; ++i) std::memcpy(ptr[i] + blocks * step[i], buffer[i], rest * size[i]);
+  each(0, outputs, [&](auto w, int i) {
+    char* to = ptr[i] + blocks * step[i];
+#ifdef __clang__
+#pragma clang loop vectorize(disable) unroll(disable)
+#endif
+    for (int64_t l = 0; l < rest; ++l) std::memcpy(to + l * sizeof(w), buffer[i] + l * sizeof(w), sizeof(w));
+  });
 }
 
 // What is written where it was read lies in the cache already: streaming it takes half as long again.
@@ -80,7 +94,8 @@ int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* si
   int64_t step[kMaxOperands];
   for (int i = 0; i < count; ++i) step[i] = size[i] * kBlock;
   std::atomic<int32_t> status{0};
-  const int64_t flags = STRATA_UNLIKELY(n * size[0] > cached_bytes(read_next)) ? can_stream(ptr, outputs, count) : 0;
+  const bool large = n > kPointwiseGrain && n * size[0] > cached_bytes(read_next);
+  const int64_t flags = STRATA_UNLIKELY(large) ? can_stream(ptr, outputs, count) : 0;
   bool again = n % kBlock != 0 && n > kBlock;
   if (again) {
     const char* end[kMaxOperands];
