@@ -43,6 +43,7 @@ static inline f64 bits_f64(u64 x) { f64 r; memcpy(&r, &x, sizeof r); return r; }
 namespace {
 
 const std::string hinted_head = std::string(c99.head) + R"C(#define SELDOM(c) __builtin_expect(c, 0)
+#define AHEAD(p) __builtin_prefetch(p)
 #ifdef __clang__
 #define ANY_ORDER _Pragma("clang loop vectorize(assume_safety) interleave_count(1) unroll(disable)")
 #define BACKWARDS _Pragma("clang loop vectorize(assume_safety) interleave_count(2) unroll(disable)")
@@ -61,6 +62,7 @@ Dialect hinted() {
   d.backwards = "BACKWARDS";
   d.each_lane = "EACH_LANE";
   d.seldom = "SELDOM";
+  d.ahead = "AHEAD";
   d.on_line = " __attribute__((aligned(64)))";
   d.apart = "restrict ";
   return d;

@@ -20,6 +20,9 @@ struct Dialect {
   const char* backwards = "";    // the same before one that reads from the end on, and so waits for each turned vector
   const char* each_lane = "";    // before a loop of a few turns, which is to be unrolled
   const char* seldom = nullptr;  // a function of a condition that is seldom true, where compilers are told
+  // A function of an address that is read some turns later: what meets in few elements waits for each of them, and a
+  // processor that waits does not see far ahead.
+  const char* ahead = nullptr;
   // Behind an array's name: that it begins where a line of the cache does, for vectors that are stored and read again
   // wait where they lie across two.
   const char* on_line = "";

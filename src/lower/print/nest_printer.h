@@ -44,6 +44,7 @@ class NestPrinter {
   void statements(const std::vector<int>& roots, uint64_t ranges, Done& done);
   void stores(uint64_t ranges);
   void contribute(int store);
+  void read_ahead(int v);
   bool reports(int condition) const;
   std::vector<std::string> joined(const NestStore& s, const std::vector<std::string>& to,
                                   const std::vector<std::string>& v) const;

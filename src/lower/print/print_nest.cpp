@@ -257,6 +257,7 @@ void NestPrinter::statements(const std::vector<int>& roots, uint64_t ranges, Don
         read = "0";
       else if (n.arg[1] >= 0 && nest_.nodes[size_t(same(n.arg[1]))].op != Op::Const)
         read = ref(n.arg[1]) + " ? " + read + " : 0";
+      read_ahead(int(v));
       line("const " + values_.type(n.type) + " " + name + " = " + read + ";");
     } else if (n.op == Op::Check) {
       line("const bit " + name + " = " + ref(n.arg[0]) + ";");

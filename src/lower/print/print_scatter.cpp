@@ -87,6 +87,23 @@ void NestPrinter::contribute(int store) {
   close();
 }
 
+// Of contributions in chains: asks for the index that is read some turns later, without which nothing can begin.
+void NestPrinter::read_ahead(int v) {
+  constexpr const char* kTurns = "512";
+  const char* ahead = values_.dialect().ahead;
+  const Node& n = nest_.nodes[size_t(v)];
+  const NestOperand& o = nest_.operands[n.imm];
+  if (!ahead || !is_integral(o.storage) ||
+      std::ranges::none_of(nest_.stores, [](const NestStore& s) { return s.chains; }))
+    return;
+  const int innermost = 63 - std::countl_zero(nest_.loops());
+  for (size_t d = 0; d < o.dims.size(); ++d)
+    if (o.dims[d] == innermost)
+      line(std::string(ahead) + "(p_" + o.label() + " + " +
+           place(piece_ ? &piece_->reads : nullptr, v, n.arg[0], false, 0) + " + " + kTurns + " * " +
+           parameter(NestParameter::Stride, int(n.imm), uint8_t(d)) + ");");
+}
+
 // Whether a condition of the innermost loop sets the status where it is false, and nothing but the one store asks for
 // it: then the store's other branch does.
 bool NestPrinter::reports(int condition) const {
