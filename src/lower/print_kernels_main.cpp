@@ -143,6 +143,7 @@ void run(const std::filesystem::path& out, bool report) {
         for (int t = 0; t < kDTypeCount; ++t)
           if ((d->dtypes >> t & 1) && (isa == Isa::Base || (kAllSets >> t & 1)))
             if (Kernel k = build_kernel(*d, DType(t)); !borrowed(*d, k, isa) || isa == Isa::Base) {
+              verify(k);
               k.borrowed = borrowed(*d, k, isa);
               kernels.push_back(std::move(k));
             }

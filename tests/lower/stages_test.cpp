@@ -36,7 +36,9 @@ class StagesTest : public testing::Test {
   Stages split(const std::set<int>& rare = {}) const {
     std::vector<char> rarely(k.passes[0].nodes.size(), 0);
     for (int v : rare) rarely[size_t(v)] = 1;
-    return in_stages(k, rarely);
+    Stages made = in_stages(k, rarely);
+    for (const Stage& s : made.parts) verify(s.kernel);
+    return made;
   }
   // Computed values of each stage.
   static std::vector<int> work(const Stages& s) {

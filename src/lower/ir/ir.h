@@ -1,6 +1,16 @@
 // Loop IR. A kernel is operands, scalars and passes; a pass is a straight-line SSA list over one element of the index
 // space, with stores and reductions as its effects. It says nothing of lanes, threads or dialects: a printer decides.
 // Types are DType; half floats and bools in memory appear as U16 and U8, complex values as two nodes (re, im).
+//
+// Spec, which verify() executes; debug builds after passes are split, the build on every kernel of the table:
+//   - arguments precede their users, and a node has as many as its operation; a leaf has none;
+//   - arithmetic is of one type, comparisons give Bool of two of one type, what chooses does so by a Bool between two
+//   of
+//     its own; a loaded node has its operand's type of memory (storage_node_type), and so has a stored one;
+//   - what is one value for the row (uniform) is made of such alone; a result per row is;
+//   - a pass reads reductions and scratch rows of passes before it, and each scratch row is written once;
+//   - a carry repeats by a Bool, and its values keep their types;
+//   - only rows have reductions and several passes; each part of a result is written once.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -218,5 +228,8 @@ const char* infix(Op op);  // C's sign of an operation on two values, or null
 const char* combine_name(Combine c);
 const char* helper_name(Helper h);
 std::string dump(const Kernel& kernel);
+
+// Raises (internal) where the kernel breaks the spec above.
+void verify(const Kernel& kernel);
 
 }  // namespace strata::lower

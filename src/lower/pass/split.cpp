@@ -168,6 +168,9 @@ class Splitter {
 
 void split_passes(const Graph& g, const std::vector<std::array<int, 2>>& outputs, Kernel& kernel) {
   Splitter(g, kernel).run(outputs);
+#ifndef NDEBUG
+  verify(kernel);
+#endif
 }
 
 }  // namespace strata::lower
