@@ -193,7 +193,7 @@ class KernelRow(Bodied):
     rows: str = body("an expression with reductions over the elements of a row")
     space: str = body("an expression over named dims")
     inputs: tuple[Operand, ...] = key(
-        "operands, `:dtype` where it is another; `r:word` (`r:word2`: 64 bits) draws; `weight:held`: often the same for many rows, then read once", ())
+        "operands, `:dtype` where it is another; `r:word` (`r:word2`: 64 bits) draws; `weight:held`: often the same for many rows, then read once; `mean:shared`: one row for all rows", ())
     scalars: tuple[Operand, ...] = key("numbers", ())
     outputs: tuple[Operand, ...] = key("results, with the marks of operators' `outputs`", (Operand("result"),), shown="`result`")
     dtypes: tuple[str, ...] = key("as of operators", words=" ".join([*GROUPS, *DTYPES]))
