@@ -24,7 +24,7 @@ int32_t PointwiseLoop::run_looked_up(const StrataKernelEntry& kernel, const void
   std::unique_ptr<uint16_t[]> values(new uint16_t[2 * kValues]);
   uint16_t* const table = values.get() + kValues;
   std::iota(values.get(), table, uint16_t(0));
-  PointwiseLoop all({kValues});
+  PointwiseLoop all(IntArrayRef(&kValues, 1));
   all.count_ = count_;
   all.outputs_ = outputs_;
   for (int i = 0; i < count_; ++i) {
