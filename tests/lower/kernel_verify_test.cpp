@@ -1,4 +1,5 @@
-// verify() of scheduled kernels: a kernel of each kind is one, and every rule of the spec (lower/ir/ir.h) is broken once.
+// verify() of scheduled kernels: a kernel of each kind is one, and every rule of the spec (lower/ir/ir.h) is broken
+// once.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -41,7 +42,8 @@ TEST(Verify, TakesWhatIsBuilt) {
     verify(built(KernelKind::Pointwise, "a b", "result", "alpha * a / (b * b + 1)", t));
     verify(built(KernelKind::Rows, "a", "result:row", "sum(a) / n", t));
   }
-  for (DType t : {DType::I8, DType::U8, DType::I64}) verify(built(KernelKind::Pointwise, "a b", "result", "alpha * a + b", t));
+  for (DType t : {DType::I8, DType::U8, DType::I64})
+    verify(built(KernelKind::Pointwise, "a b", "result", "alpha * a + b", t));
   verify(built(KernelKind::Pointwise, "a b", "result:bool", "a < b"));
   verify(built(KernelKind::Pointwise, "a", "result", "lgamma(a)"));  // with rare parts
 }
@@ -51,7 +53,11 @@ TEST(Verify, RefusesWhatBreaksARule) {
   ASSERT_EQ(good.passes.size(), 2u);
   ASSERT_EQ(good.scratch.size(), 1u);
   const std::vector<Break> breaks = {
-      {"which follows it", [](Kernel& k) { Node& n = node(k, 0, Op::Sub); n.arg[0] = int(k.passes[0].nodes.size()) - 1; }},
+      {"which follows it",
+       [](Kernel& k) {
+         Node& n = node(k, 0, Op::Sub);
+         n.arg[0] = int(k.passes[0].nodes.size()) - 1;
+       }},
       {"too few arguments", [](Kernel& k) { node(k, 0, Op::Sub).arg[1] = -1; }},
       {"too many arguments", [](Kernel& k) { node(k, 0, Op::Sub).arg[2] = 0; }},
       {"of another type than its arguments", [](Kernel& k) { node(k, 0, Op::Sub).type = DType::F64; }},
@@ -64,13 +70,30 @@ TEST(Verify, RefusesWhatBreaksARule) {
       {"which no pass before has written once", [](Kernel& k) { k.passes[0].stores.clear(); }},
       {"which no pass before has written once", [](Kernel& k) { k.passes[0].stores.push_back(k.passes[0].stores[0]); }},
       {"scratch row 0 of another type", [](Kernel& k) { k.scratch[0] = DType::F64; }},
-      {"compares two types", [](Kernel& k) { Node n{Op::Lt, f32, {0, 0, -1}}; k.passes[0].nodes.push_back(n); }},
-      {"chooses by no Bool", [](Kernel& k) { Node n{Op::Select, f32, {0, 0, 0}}; k.passes[0].nodes.push_back(n); }},
-      {"changes the number of bits", [](Kernel& k) { Node n{Op::Bitcast, DType::I64, {0, -1, -1}}; k.passes[0].nodes.push_back(n); }},
-      {"of one floating type", [](Kernel& k) { Node n{Op::Sqrt, DType::I32, {0, -1, -1}}; k.passes[0].nodes.push_back(n); }},
+      {"compares two types",
+       [](Kernel& k) {
+         Node n{Op::Lt, f32, {0, 0, -1}};
+         k.passes[0].nodes.push_back(n);
+       }},
+      {"chooses by no Bool",
+       [](Kernel& k) {
+         Node n{Op::Select, f32, {0, 0, 0}};
+         k.passes[0].nodes.push_back(n);
+       }},
+      {"changes the number of bits",
+       [](Kernel& k) {
+         Node n{Op::Bitcast, DType::I64, {0, -1, -1}};
+         k.passes[0].nodes.push_back(n);
+       }},
+      {"of one floating type",
+       [](Kernel& k) {
+         Node n{Op::Sqrt, DType::I32, {0, -1, -1}};
+         k.passes[0].nodes.push_back(n);
+       }},
       {"over an index space", [](Kernel& k) { k.passes[0].nodes.push_back({Op::Range, DType::I64}); }},
       {"names carry", [](Kernel& k) { k.passes[0].nodes.push_back({Op::State, f32}); }},
-      {"goes on by what is no condition", [](Kernel& k) { k.passes[0].carries.push_back({Carry::Repeat, -1, 0, {0}, {0}, {"a"}}); }},
+      {"goes on by what is no condition",
+       [](Kernel& k) { k.passes[0].carries.push_back({Carry::Repeat, -1, 0, {0}, {0}, {"a"}}); }},
       {"a reduction of nothing", [](Kernel& k) { k.passes[0].reductions[0].value[0] = -1; }},
       {"do not fit", [](Kernel& k) { k.passes[0].reductions[0].value[1] = 0; }},
       {"a store of another type", [](Kernel& k) { k.outputs[0].storage = DType::F64; }},

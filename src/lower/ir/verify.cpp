@@ -33,7 +33,8 @@ class Verifier {
   template <class... T>
   void need(bool holds, const T&... what) const {
     if (holds) return;
-    const std::string where = at_ < 0 ? std::string() : str_cat(", node ", at_, " (", op_name(p_.nodes[size_t(at_)].op), ")");
+    const std::string where =
+        at_ < 0 ? std::string() : str_cat(", node ", at_, " (", op_name(p_.nodes[size_t(at_)].op), ")");
     STRATA_INTERNAL(false, k_.name, ", pass ", number_, where, ": ", what...);
   }
 
@@ -49,7 +50,8 @@ class Verifier {
 
   void node(const Node& n) const {
     const int count = arguments(n);
-    for (int i = 0; i < 3; ++i) need((n.arg[size_t(i)] >= 0) == (i < count), "has ", i < count ? "too few" : "too many", " arguments");
+    for (int i = 0; i < 3; ++i)
+      need((n.arg[size_t(i)] >= 0) == (i < count), "has ", i < count ? "too few" : "too many", " arguments");
     for (int i = 0; i < count; ++i) {
       const int a = n.arg[size_t(i)];
       need(a < at_, "uses node ", a, ", which follows it");
@@ -67,11 +69,13 @@ class Verifier {
       case Op::Load:
         need(n.imm < k_.inputs.size(), "names input ", n.imm);
         need(n.type == storage_node_type(k_.inputs[n.imm].storage), "reads another type than its operand's");
-        need(!n.uniform || k_.inputs[n.imm].per_row || k_.inputs[n.imm].broadcast, "is one for the row, but input ", n.imm, " is not");
+        need(!n.uniform || k_.inputs[n.imm].per_row || k_.inputs[n.imm].broadcast, "is one for the row, but input ",
+             n.imm, " is not");
         break;
       case Op::Scratch:
         need(n.imm < k_.scratch.size() && n.type == k_.scratch[n.imm], "names scratch row ", n.imm, " of another type");
-        need(std::ranges::count(kept_, int(n.imm)) == 1, "reads scratch row ", n.imm, ", which no pass before has written once");
+        need(std::ranges::count(kept_, int(n.imm)) == 1, "reads scratch row ", n.imm,
+             ", which no pass before has written once");
         break;
       case Op::Reduced:
         need(n.imm < reduced_.size(), "names reduction ", n.imm, ", which no pass before has made");
@@ -144,7 +148,8 @@ class Verifier {
         break;
       case Op::Select:
       case Op::Rare:
-        need(is(n.arg[0], DType::Bool) && is(n.arg[1], n.type) && is(n.arg[2], n.type), "chooses by no Bool, or between two types");
+        need(is(n.arg[0], DType::Bool) && is(n.arg[1], n.type) && is(n.arg[2], n.type),
+             "chooses by no Bool, or between two types");
         break;
       default:
         break;
@@ -152,10 +157,12 @@ class Verifier {
   }
 
   void carry(const Carry& c) const {
-    need(c.kind == Carry::Repeat && in_pass(c.going) && is(c.going, DType::Bool), "a carry that does not repeat, or goes on by what is no condition");
+    need(c.kind == Carry::Repeat && in_pass(c.going) && is(c.going, DType::Bool),
+         "a carry that does not repeat, or goes on by what is no condition");
     need(c.start.size() == c.next.size(), "a carry with more values at its start than behind it");
     for (size_t i = 0; i < c.start.size(); ++i)
-      need(in_pass(c.start[i]) && in_pass(c.next[i]) && type(c.start[i]) == type(c.next[i]), "a carry that changes the type of value ", i);
+      need(in_pass(c.start[i]) && in_pass(c.next[i]) && type(c.start[i]) == type(c.next[i]),
+           "a carry that changes the type of value ", i);
   }
 
   void reduction(const Reduction& r) const {
@@ -167,13 +174,15 @@ class Verifier {
   void store(const Store& s) const {
     need(in_pass(s.value), "a store of node ", s.value);
     if (s.scratch) {
-      need(s.operand < int(k_.scratch.size()) && type(s.value) == k_.scratch[size_t(s.operand)], "a store into scratch row ", s.operand, " of another type");
+      need(s.operand < int(k_.scratch.size()) && type(s.value) == k_.scratch[size_t(s.operand)],
+           "a store into scratch row ", s.operand, " of another type");
       return;
     }
     need(s.operand < int(k_.outputs.size()), "a store into output ", s.operand);
     const Operand& o = k_.outputs[size_t(s.operand)];
     need(type(s.value) == storage_node_type(o.storage), "a store of another type than that of output ", o.name);
-    need(!o.per_row || p_.nodes[size_t(s.value)].uniform, "a store of a value per element into output ", o.name, ", which has one per row");
+    need(!o.per_row || p_.nodes[size_t(s.value)].uniform, "a store of a value per element into output ", o.name,
+         ", which has one per row");
   }
 
   const Kernel& k_;
@@ -198,7 +207,8 @@ void verify(const Kernel& kernel) {
       if (!s.scratch) ++stores[2 * size_t(s.operand) + s.part];
   }
   for (size_t k = 0; k < kernel.outputs.size(); ++k)
-    fits(stores[2 * k] == 1 && stores[2 * k + 1] == is_complex(kernel.outputs[k].storage), "an output that is not written once");
+    fits(stores[2 * k] == 1 && stores[2 * k + 1] == is_complex(kernel.outputs[k].storage),
+         "an output that is not written once");
 }
 
 }  // namespace strata::lower
