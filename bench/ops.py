@@ -189,6 +189,8 @@ def gradients(torch):
     grid = (torch.rand(8, 56, 56, 2) * 2 - 1).requires_grad_()
     table, words = torch.randn(4096, 256, requires_grad=True), torch.randint(0, 4096, (2048,))
     weight, bias = torch.randn(1024, requires_grad=True), torch.randn(1024, requires_grad=True)
+    half, *weights = (torch.randn(s).to(torch.bfloat16).requires_grad_() for s in ((2048, 1024), 1024, 1024))
+    rows, *short = (torch.randn(s, requires_grad=True) for s in ((100_000, 8), 8, 8))
 
     def of(forward, *leaves):
         result = forward()
@@ -201,6 +203,8 @@ def gradients(torch):
         "softmax_grad": of(lambda: x.softmax(-1), x),
         "softmax_middle_grad": of(lambda: cube.softmax(1), cube),
         "layer_norm_grad": of(lambda: F.layer_norm(x, (1024,), weight, bias), x, weight, bias),
+        "layer_norm_grad_bf16": of(lambda: F.layer_norm(half, (1024,), weights[0], weights[1]), half, *weights),
+        "layer_norm_grad_short": of(lambda: F.layer_norm(rows, (8,), short[0], short[1]), rows, *short),
         "cross_entropy_grad": of(lambda: F.cross_entropy(x, labels), x),
         "embedding_grad": of(lambda: F.embedding(words, table), table),
         "max_pool2d_grad": of(lambda: F.max_pool2d(picture, 3, 2, 1), picture),

@@ -171,9 +171,8 @@ typedef struct StrataKernelEntry {
   uint8_t held;         // a bit for each input that a pointwise function holds (flags bit 1)
   uint8_t row_forms;    // a bit for each of flags bits 3 to 6 that a pointwise function knows
   uint8_t row_values;   // a bit for each input of which a row has one value in the form of flags bit 6
-  uint8_t
-      costly;  // 1: of a pointwise function, an element takes longer than to look it up (run/loop/pointwise_table.cpp)
-  uint8_t local_rows;  // the last of the scratch rows: read by the passes just behind the one that writes them
+  uint8_t costly;       // 1: an element of a pointwise function takes longer than to look it up (PointwiseLoop)
+  uint8_t local_rows;   // the last of the scratch rows: read by the passes just behind the one that writes them
   StrataPointwiseFn pointwise;
   const StrataRowPass* pass;         // [passes]; the last one writes the outputs
   const StrataReduction* reduction;  // [reductions] in order of passes

@@ -401,8 +401,8 @@ void test_values(const std::vector<Library>& libs) {
 }
 
 namespace {
-void expect_error(const char* text, const char* part, DType t = DType::F32) {
-  KernelDesc d{"bad", "f", KernelKind::Pointwise, "a b", "", "result", text, 0, "test"};
+void expect_error(const char* text, const char* part, DType t = DType::F32, const char* inputs = "a b") {
+  KernelDesc d{"bad", "f", KernelKind::Pointwise, inputs, "", "result", text, 0, "test"};
   try {
     build_kernel(d, t);
     check(false, std::string("no error for: ") + text);
@@ -479,6 +479,7 @@ void test_errors() {
   expect_error("exp(a, b)", "there is exp(");
   expect_error("floor(a, b)", "floor takes 1 arguments, got 2");
   expect_error("sum(a)", "only kernels of kind Rows");
+  expect_error("a + b", "only inputs of Rows kernels are shared", DType::F32, "a b:shared");
   expect_error("x = a", "no line assigns output 'result'");
   expect_error("a & b", "takes integers");
   expect_error("a < b", "takes no complex numbers", DType::C64);

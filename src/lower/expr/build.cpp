@@ -67,6 +67,8 @@ void Builder::read_operands() {
       }
       if (o.per_row && kernel_.kind != KernelKind::Rows)
         fail(nullptr, "operand '" + word + "': only Rows kernels have rows");
+      if (o.broadcast && (kernel_.kind != KernelKind::Rows || &out != &kernel_.inputs))
+        fail(nullptr, "operand '" + word + "': only inputs of Rows kernels are shared by rows");
       const bool single = o.storage == DType::F32 || o.storage == DType::F64;
       if (o.held && (kernel_.kind != KernelKind::Pointwise || &out != &kernel_.inputs || !single || out.size() >= 8))
         fail(nullptr,

@@ -4,9 +4,8 @@
 //
 // Spec, which verify() executes; debug builds after passes are split, the build on every kernel of the table:
 //   - arguments precede their users, and a node has as many as its operation; a leaf has none;
-//   - arithmetic is of one type, comparisons give Bool of two of one type, what chooses does so by a Bool between two
-//   of
-//     its own; a loaded node has its operand's type of memory (storage_node_type), and so has a stored one;
+//   - arithmetic is of one type, comparisons give Bool of two of one type, what chooses has a Bool and two of its own
+//     type; a loaded node has its operand's type of memory (storage_node_type), and so has a stored one;
 //   - what is one value for the row (uniform) is made of such alone; a result per row is;
 //   - a pass reads reductions and scratch rows of passes before it, and each scratch row is written once;
 //   - a carry repeats by a Bool, and its values keep their types;

@@ -390,7 +390,7 @@ int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) 
   const int64_t n = elements();
   if (n == 0) return 0;
   const bool dense = lay_out(n);
-  if (n >= kTabled && looks_up(kernel, n)) return run_looked_up(kernel, params, n);
+  if (n >= kTabled && looks_up(kernel)) return run_looked_up(kernel, params, n);
   if (dense) {
     char* ptr[kMaxOperands];
     int64_t size[kMaxOperands];

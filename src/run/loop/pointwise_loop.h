@@ -39,7 +39,7 @@ class PointwiseLoop {
   void add(const Tensor& t, DType kernel, bool output);
   int64_t elements() const;
   // Long arrays of two bytes an element (pointwise_table.cpp).
-  bool looks_up(const StrataKernelEntry& kernel, int64_t n) const;
+  bool looks_up(const StrataKernelEntry& kernel) const;
   int32_t run_looked_up(const StrataKernelEntry& kernel, const void* params, int64_t n) const;
   bool lay_out(int64_t n);  // of so many elements: whether all is dense
   void take_at_once(int64_t together);

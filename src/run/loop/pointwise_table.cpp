@@ -14,8 +14,8 @@ constexpr int64_t kValues = 65536;
 
 }  // namespace
 
-bool PointwiseLoop::looks_up(const StrataKernelEntry& kernel, int64_t n) const {
-  if (n < kTabled || !kernel.costly || kernel.sets_status || count_ != 2 || outputs_ != 1) return false;
+bool PointwiseLoop::looks_up(const StrataKernelEntry& kernel) const {
+  if (!kernel.costly || kernel.sets_status || count_ != 2 || outputs_ != 1) return false;
   const Operand &out = operands_[0], &in = operands_[1];
   return out.ordered && in.ordered && !in.maker && itemsize(out.dtype) == 2 && itemsize(in.dtype) == 2;
 }
