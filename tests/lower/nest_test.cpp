@@ -277,7 +277,7 @@ TEST(Nest, WindowsGoStripAfterStrip) {
   const std::string text = print_nest(build_space(d, DType::F32, {}), local, helpers);
   EXPECT_NE(text.find("f32 add[64];"), std::string::npos);
   EXPECT_NE(text.find("add[x - strip] = add[x - strip] + "), std::string::npos);
-  EXPECT_NE(text.find("first = greater(first, ceil_div("), std::string::npos);
+  EXPECT_NE(text.find("first = greater_quotient(first, "), std::string::npos);
 }
 
 // Of windows that differ in length one piece has elements: the last loop of the reduction ends where the window does.

@@ -21,7 +21,7 @@ bool NestPrinter::dear(const Node& n) const {
 
 void NestPrinter::plan_kept() {
   const uint64_t loops = nest_.loops();
-  if (std::popcount(loops) < 2 || !strips_.empty() || !lanes_.empty()) return;
+  if (std::popcount(loops) < 2 || !strips_.empty() || finds_places()) return;
   bool contributes = false;
   for (const NestStore& s : nest_.stores) {
     contributes |= s.into != NestStore::None;
@@ -72,7 +72,7 @@ void NestPrinter::plan_kept(int range) {
   kept_begin_ = kept_whole_ ? parameter(NestParameter::Begin, range, 0) : names_.unique("row");
   kept_end_ = kept_whole_ ? parameter(NestParameter::End, range, 0) : names_.unique("row_end");
   for (auto& [v, name] : kept_) name = names_.unique(value_names_[size_t(v)] + "_row");
-  if (!kept_whole_) plan_shared();
+  if (!kept_whole_ && lanes_.empty()) plan_shared();
 }
 
 // Before the loops over the others: the strip, or the row where it is short enough, and its values.

@@ -9,7 +9,7 @@
 namespace strata::lower {
 namespace {
 
-constexpr const char* kLanes = "8";  // an addition waits for the one before it for about so many turns
+const std::string kLaneCount = std::to_string(kWindows);
 
 std::vector<int> limits_of(const InnerPiece& piece) {
   std::vector<int> out;
@@ -65,8 +65,9 @@ void NestPrinter::plan_lanes() {
 
 // A loop over lanes: those that are not there do what the last one does.
 void NestPrinter::open_lanes() {
-  lines(fill("$each\nfor (int lane = 0; lane < $n; lane++) {\n  const i64 $i = block + (lane < most ? lane : most);",
-             {{"each", values_.dialect().each_lane}, {"n", kLanes}, {"i", nest_.ranges[size_t(inner_range_)].name}}));
+  lines(
+      fill("$each\nfor (int lane = 0; lane < $n; lane++) {\n  const i64 $i = block + (lane < most ? lane : most);",
+           {{"each", values_.dialect().each_lane}, {"n", kLaneCount}, {"i", nest_.ranges[size_t(inner_range_)].name}}));
   ++depth_;
 }
 
@@ -74,7 +75,7 @@ void NestPrinter::lanes(uint64_t ranges, const Done& done) {
   const uint64_t inside = ranges | uint64_t(1) << inner_range_;
   Holes holes = {{"begin", begin_of(inner_range_)},
                  {"end", end_of(inner_range_)},
-                 {"n", kLanes},
+                 {"n", kLaneCount},
                  {"i", nest_.ranges[size_t(inner_range_)].name}};
   lines(
       fill("for (i64 block = $begin; block < $end; block += $n) {\n"
@@ -114,9 +115,8 @@ void NestPrinter::lanes_of(int number, uint64_t ranges, const Done& done) {
   const Reduction& r = nest_.reductions[size_t(number)];
   const int last = 63 - std::countl_zero(r.over);
   const uint64_t outer = r.over & ~(uint64_t(1) << last);
-  const std::vector<std::string> names = state_of(number, "[lane]"),
-                                 sizes = state_of(number, std::string("[") + kLanes + "]"), types = state_types(number),
-                                 first = starts(number);
+  const std::vector<std::string> names = state_of(number, "[lane]"), sizes = state_of(number, "[" + kLaneCount + "]"),
+                                 types = state_types(number), first = starts(number);
   for (size_t k = 0; k < names.size(); ++k) line(types[k] + " " + sizes[k] + ";");
   open_lanes();
   for (size_t k = 0; k < names.size(); ++k) line(names[k] + " = " + first[k] + ";");
@@ -145,18 +145,22 @@ bool NestPrinter::limits_follow(const InnerPiece& piece, int number, uint64_t ou
   return std::any_of(limits.begin(), limits.end(), [&](int v) { return nest_.depends[size_t(v)] & outer; });
 }
 
-// Where the loop begins and ends in each lane, and how far all go together from the first one's begin.
+// Where the loop begins and ends in each lane, and how far all go together from the first one's begin, and
+// any at all.
 void NestPrinter::lanes_limits(const InnerPiece& piece, const std::vector<int>& wanted, uint64_t ranges, Done done,
                                const std::string& guard) {
-  const Holes holes = {{"n", kLanes}, {"end", parameter(NestParameter::Extent, span_->range, 0)}};
+  const Holes holes = {{"n", kLaneCount}, {"end", parameter(NestParameter::Extent, span_->range, 0)}};
   piece_ = &piece;
   line(fill("i64 from[$n], to[$n], all = INT64_MAX;", holes));
+  if (!finds_places()) line("i64 last = INT64_MIN;");
   open_lanes();
   statements(wanted, ranges | uint64_t(1) << inner_range_, done);
   line(fill("i64 first = 0, past = $end;", holes));
   limits(piece);
   if (!guard.empty()) line("if (!" + guard + ") past = first;");
-  lines("from[lane] = first, to[lane] = past;\nall = first == from[0] ? lesser(all, past) : INT64_MIN;");
+  lines(std::string("from[lane] = first, to[lane] = past;\n") +
+        (finds_places() ? "" : "last = greater(last, past);\n") +
+        "all = first == from[0] ? lesser(all, past) : INT64_MIN;");
   close();
 }
 
@@ -192,9 +196,11 @@ void NestPrinter::lanes_piece(int number, const InnerPiece& piece, uint64_t rang
   open(fill("for (i64 $k = from[0]; $k < all; $k++) {", holes));
   open_lanes();
   element();
+  open(finds_places() ? "{" : "if (all < last) {");
   open_lanes();
   open(fill("for (i64 $k = greater(from[lane], all); $k < to[lane]; $k++) {", holes));
   element();
+  close();
   if (ahead) close();
   close();
   piece_ = nullptr;

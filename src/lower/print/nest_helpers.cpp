@@ -69,10 +69,15 @@ $head void last_product_$E($E* re, $E* im, i64 depth) {
 }
 )C";
 
-// Limits of a piece of a loop; b > 0.
-const char* const kLimits = R"C($head inline $E ceil_div($E a, $E b) { return a / b + (a % b > 0); }
-$head inline $E lesser($E a, $E b) { return b < a ? b : a; }
+// Limits of a piece of a loop; those by a / b, rounded up (b > 0), divide where they are met.
+const char* const kLimits = R"C($head inline $E lesser($E a, $E b) { return b < a ? b : a; }
 $head inline $E greater($E a, $E b) { return b > a ? b : a; }
+$head inline $E lesser_quotient($E past, $E a, $E b) {
+  return (past - 1) * b < a ? past : a / b + (a % b > 0);
+}
+$head inline $E greater_quotient($E first, $E a, $E b) {
+  return first * b >= a ? first : a / b + (a % b > 0);
+}
 )C";
 
 // Which of `count` kept rows is the one of `key`; where it is not there, `count` more than one that nobody wants now.

@@ -15,9 +15,10 @@
 
 namespace strata::lower {
 
-constexpr int kShort = 8;   // turns of the innermost loop that are worth a strip
-constexpr int kStrip = 64;  // elements of the innermost loop that are reduced together
-constexpr int kRow = 1024;  // elements of a loop whose values are kept for the whole of it
+constexpr int kShort = 8;    // turns of the innermost loop that are worth a strip
+constexpr int kStrip = 64;   // elements of the innermost loop that are reduced together
+constexpr int kWindows = 8;  // that go side by side: an addition waits for the one before it for about so many turns
+constexpr int kRow = 1024;   // elements of a loop whose values are kept for the whole of it
 
 class NestPrinter {
  public:
@@ -104,9 +105,14 @@ class NestPrinter {
                     const std::string& guard);
   void lanes_piece(int reduction, const InnerPiece& piece, uint64_t ranges, Done done, bool ahead);
   void open_lanes();
+  // Whether some windows tell where they found something: those lanes become vectors only where the bounds are computed
+  // beside them, and no branch stands around their ends.
+  bool finds_places() const {
+    return std::ranges::any_of(lanes_, [&](int k) { return nest_.reductions[size_t(k)].value[1] >= 0; });
+  }
   // The array and its index where a value is kept for the loop at hand.
   std::string kept_at(int v) const {
-    if (lane_kept_.count(v)) return lane_kept_.at(v) + "[lane]";
+    if (in_lanes_ && lane_kept_.count(v)) return lane_kept_.at(v) + "[lane]";
     return kept_.at(v) + "[" + nest_.ranges[size_t(kept_range_)].name + " - " + kept_begin_ + "]";
   }
   bool is_lane(const Node& n) const {

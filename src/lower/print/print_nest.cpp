@@ -339,9 +339,9 @@ int NestPrinter::step_of(const InnerPiece& piece) const {
 void NestPrinter::limits(const InnerPiece& piece) {
   helpers_.add("limits", DType::I64);
   for (const InnerPiece::Limit& l : piece.limits) {
-    std::string limit = ref(l.node);
-    if (l.divisor >= 0) limit = "ceil_div(" + limit + ", " + ref(l.divisor) + ")";
-    line(l.upper ? "past = lesser(past, " + limit + ");" : "first = greater(first, " + limit + ");");
+    const std::string quotient = l.divisor >= 0 ? "_quotient" : "", by = l.divisor >= 0 ? ", " + ref(l.divisor) : "";
+    line((l.upper ? "past = lesser" + quotient + "(past, " : "first = greater" + quotient + "(first, ") + ref(l.node) +
+         by + ");");
   }
 }
 
