@@ -209,7 +209,9 @@ void BackwardRun::give(const Edge& edge, Tensor grad, Node* from, size_t index) 
       return;
     }
     const GradientNote sum(next.has_captures ? GradientNote::Total : GradientNote::Sum);
-    if (!options_.create_graph && slot.impl()->use_count() == 1 && slot.storage()->use_count() == 1 &&
+    // Of a wrapper of another tensor these counts tell nothing.
+    const bool wraps = (slot.keys() | grad.keys()).has(Key::Python);
+    if (!options_.create_graph && !wraps && slot.impl()->use_count() == 1 && slot.storage()->use_count() == 1 &&
         !slot.storage()->read_only() && !overlaps_itself(slot) && slot.device() == grad.device())
       ops::add_(slot, grad);
     else

@@ -191,3 +191,38 @@ def test_jacobians_are_of_real_numbers():
         with pytest.raises(ValueError, match="`chunk_size` should be greater than 0"):
             func.jacrev(lambda x: x * x, chunk_size=size)
     assert func.jacrev(lambda x: x * x, chunk_size=1)(x).tolist() == [[2, 0], [0, 2]]
+
+
+def test_a_gradient_that_stands_for_another_is_not_added_to_in_place():
+    """Seeds and gradients of several layers are wrappers; what they wrap may be the caller's, or another gradient."""
+    x = strata.tensor([1.0, 2.0, 3.0], dtype=strata.float64)
+    hessian = func.hessian(lambda v: (100 * (v[1:] - v[:-1] ** 2) ** 2 + (1 - v[:-1]) ** 2).sum())(x)  # Rosenbrock's
+    assert_close(hessian, strata.tensor([[402.0, -400, 0], [-400, 3802, -800], [0, -800, 200]], dtype=strata.float64))
+    assert_close(func.hessian(lambda v: strata.trapezoid(v) ** 2)(x)[2], strata.tensor([0.5, 1, 0.5], dtype=strata.float64))
+    _, pull = func.vjp(lambda v: v.t() + v.view(3), x)
+    seeds = strata.eye(3)
+    assert_close(func.vmap(pull)(seeds.double())[0], 2 * seeds.double())
+    wide = seeds.double()
+    func.vmap(pull)(wide)
+    assert wide.equal(seeds.double())
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "want"),
+    [
+        (lambda v: strata.where(v > 0, v.sqrt(), v), [-1.0, 1.0], [1.0, 0.5]),
+        (lambda v: v.log().masked_fill(v <= 0, 0.0), [0.0, 2.0], [0.0, 0.5]),
+        (lambda v: v.norm(), [0.0, 0.0], 0.0),
+        (lambda v: strata.linalg.vector_norm(v, 3), [0.0, 0.0], 0.0),
+        (lambda v: strata.linalg.vector_norm(strata.stack([v, v + 1]), dim=1), [0.0, 0.0], [0.0, 2**0.5]),
+        (lambda v: v.std(), [1.0, 1.0], 0.0),
+        (lambda v: nn.functional.normalize(v, dim=0, eps=0.5), [0.0, 0.0], [2.0, 2.0]),
+        (lambda v: v ** strata.tensor([0.0, 2.0], dtype=strata.float64), [0.0, 3.0], [0.0, 6.0]),
+        (lambda v: v.logit(0.1), [0.0, 0.5], [0.0, 4.0]),
+        (lambda v: v.logit(), [-1.0, 0.5], [float("nan"), 4.0]),
+    ],
+)
+def test_tangents_are_finite_where_the_branch_is(f, x, want):
+    x = strata.tensor(x, dtype=strata.float64)
+    got = func.jvp(f, (x,), (strata.ones_like(x),))[1]
+    assert_close(got, strata.tensor(want, dtype=strata.float64), equal_nan=True)
