@@ -134,6 +134,8 @@ def _sub(a: ast.expr, b: ast.expr) -> ast.expr:
 
 
 def _neg(a: ast.expr) -> ast.expr:
+    if isinstance(a, ast.UnaryOp) and isinstance(a.op, ast.USub):
+        return a.operand
     return ZERO if _const(a, 0) else ast.UnaryOp(ast.USub(), a)
 
 
@@ -155,9 +157,38 @@ def slopes(node: ast.expr, by: str, is_complex: bool) -> list[tuple[str, ast.exp
     return [(outer, slope) for outer, slope in parts if not _const(slope, 0)]
 
 
+def _is_where(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and node.func.id == "where"
+
+
+def _passes(slope: ast.expr) -> bool:
+    """Whether a branch is a number."""
+    return isinstance(slope, ast.Constant) or (_is_where(slope) and any(_passes(a) for a in slope.args[1:]))
+
+
+def scaled(outer: ast.expr, slope: ast.expr) -> ast.expr:
+    """outer * slope, where outer goes to what slope passes on as it is: an absent branch stays 0 whatever outer is, and
+    factors meet outer before each other, in its dtype."""
+    if isinstance(slope, ast.UnaryOp) and isinstance(slope.op, ast.USub):
+        return _neg(scaled(outer, slope.operand))
+    if isinstance(slope, ast.BinOp) and isinstance(slope.op, ast.Mult):
+        return scaled(scaled(outer, slope.left), slope.right)
+    if isinstance(slope, ast.BinOp) and isinstance(slope.op, ast.Div):
+        return ast.BinOp(scaled(outer, slope.left), slope.op, slope.right)
+    if _is_where(slope) and _passes(slope):
+        return _call("where", slope.args[0], scaled(outer, slope.args[1]), scaled(outer, slope.args[2]))
+    return _mul(outer, slope)
+
+
 def _conj(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Constant):
         return node
+    if isinstance(node, ast.UnaryOp):
+        return _neg(_conj(node.operand))
+    if isinstance(node, ast.BinOp):
+        return ast.BinOp(_conj(node.left), node.op, _conj(node.right))
+    if _is_where(node):
+        return _call("where", node.args[0], _conj(node.args[1]), _conj(node.args[2]))
     return node.args[0] if isinstance(node, ast.Call) and node.func.id == "conj" else _call("conj", node)
 
 
@@ -228,7 +259,6 @@ def derivative(node: ast.expr, by: str, barred: bool | None = None) -> ast.expr:
 OPS = {"normcdf": "special_ndtr", "select": "where", "rare": "where", "rint": "round", "trigamma": "special_trigamma",
        "tetragamma": "special_tetragamma"}
 
-
 def over_tensors(node: ast.expr) -> str:
     """The text of a formula over tensors (gen/formula.py) that computes what a scalar expression does."""
 
@@ -241,3 +271,21 @@ def over_tensors(node: ast.expr) -> str:
             return _call(OPS.get(node.func.id, node.func.id), *node.args)
 
     return ast.unparse(ast.fix_missing_locations(Put().visit(copy.deepcopy(node))))
+
+
+# What is as exact of integers.
+EXACT = {"where", "select", "rare", "conj", "isnan", "sign", "abs"}
+
+
+def met_apart(node: ast.expr) -> set[str]:
+    """Names that meet a number, each other or a function before they meet a gradient, which would give them its dtype."""
+
+    def names(n: ast.expr) -> set[str]:
+        return {x.id for x in ast.walk(n) if isinstance(x, ast.Name)}
+
+    if isinstance(node, ast.Compare):
+        return set()
+    apart = isinstance(node, ast.BinOp) or (isinstance(node, ast.Call) and node.func.id not in EXACT)
+    if apart and not names(node) & {"grad", "grad_"}:
+        return names(node)
+    return set().union(*(met_apart(n) for n in ast.iter_child_nodes(node)))

@@ -385,6 +385,9 @@ def derive(entry: Entry) -> list[Entry]:
         by_name = {a.name: a for a in entry.schema.args}
         used = expr.used_names(text)
         order = [n for n in ["grad", *by_name, "result"] if n in used]
+        # Beside another one, which the gradient's dtype comes from.
+        tensors = {n for n, a in by_name.items() if a.is_tensor}
+        integers = tensors if len(tensors) > 1 else set()
         args = tuple(Arg("Scalar" if n in by_name and by_name[n].type == "Scalar" else "Tensor", n) for n in order)
         name = derivative_name(entry.schema, arg)
         schema = Schema("strata", name, "", args, (Arg("Tensor", ""),))
@@ -396,25 +399,31 @@ def derive(entry: Entry) -> list[Entry]:
         for a in args:
             if a.type != "Tensor" or a.name in entry.row.fixed:
                 continue
+            converted = []
             try:
                 slopes = expr.slopes(expr.parse(text), a.name, "complex64" in d.dtypes)
-                terms = [f"{outer} * ({expr.over_tensors(rename_grad(slope))})" for outer, slope in slopes]
+                trees = [expr.scaled(expr.parse(outer), renamed(slope, {"grad": "grad_"})) for outer, slope in slopes]
+                apart = sorted(integers & set().union(*map(expr.met_apart, trees)))
+                terms = [expr.over_tensors(renamed(tree, {n: f"{n}_cast" for n in apart})) for tree in trees]
+                converted = [f"{n}_cast = in_dtype({n}, grad.dtype)" for n in apart]
             except expr.NotPointwise:
                 terms = [f'raise NotImplementedError("{schema.full}: the second derivative by {a.name} is not implemented; '
                          'use create_graph=False")']
             if terms or (entry.row.straight and a.name != "grad"):
-                d.grad[a.name] = "tensors: " + (" + ".join(terms) or "zeros_like(grad)")
+                body = [*converted, " + ".join(terms) or "zeros_like(grad)"]
+                d.grad[a.name] = "\n".join(["tensors:", *body] if converted else [f"tensors: {body[0]}"])
         found.append(d)
     return found
 
 
-def rename_grad(tree):
-    """Inside the derivative of a derivative kernel, `grad` is the outer gradient and `grad_` the kernel's own operand."""
+def renamed(tree, names: dict[str, str]):
+    """A copy with other names. Inside the derivative of a derivative kernel, `grad` is the outer gradient and `grad_` the
+    kernel's own operand."""
     import ast as _ast
     import copy
 
     class Put(_ast.NodeTransformer):
         def visit_Name(self, node):
-            return _ast.Name("grad_") if node.id == "grad" else node
+            return _ast.Name(names.get(node.id, node.id))
 
     return Put().visit(copy.deepcopy(tree))
