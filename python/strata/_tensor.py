@@ -365,6 +365,10 @@ class Tensor(_C.TensorBase):
             raise RuntimeError("set_: a leaf Variable that requires grad is being used in an in-place operation.")
         if self.is_inference() and not _C.is_inference_mode_enabled():
             raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed: set_")
+        whole = not isinstance(source, Tensor) or size is None
+        dtype = getattr(source, "dtype", self.dtype)
+        if whole and dtype != self.dtype:
+            raise RuntimeError(f"set_: expected a source of {self.dtype}, or an untyped storage, got one of {dtype}")
         if source is None:
             self.data = self.new_empty(0)
         elif isinstance(source, Tensor) and size is None:

@@ -107,3 +107,13 @@ def test_resizing_gives_memory_for_every_place():
         with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
             t.resize_as_(torch.ones(2, 2, 2), memory_format=torch.channels_last)
         assert t.shape == (2, 2)
+
+
+def test_set_takes_no_other_dtypes_bytes():
+    for source in (torch.arange(3).storage(), torch.arange(3)):
+        x = torch.arange(4.0)
+        with pytest.raises(RuntimeError, match="expected a source of"):
+            x.set_(source)
+        assert x.tolist() == [0, 1, 2, 3]
+    assert torch.arange(4.0).set_(torch.arange(3.0).storage()).tolist() == [0, 1, 2]
+    assert torch.zeros(1).set_(storage()).tolist() == [1, 2, 3]

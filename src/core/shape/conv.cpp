@@ -110,8 +110,9 @@ Sizes<S> convolution(const Geometry<S>& input, const Geometry<S>& weight, const 
     sizes.push_back(
         transposed ? conv_transpose_size(n, k, at(stride, d), at(padding, d), at(dilation, d), at(output_padding, d))
                    : conv_size(n, k, at(stride, d), at(padding, d), at(dilation, d)));
-    STRATA_CHECK(sizes.back() >= S(0), "convolution: the output would have size ", sizes.back(), " in dim ", d + 2,
-                 " for input ", input.sizes, " and weight ", weight.sizes);
+    STRATA_CHECK(sizes.back() >= S(transposed && n > S(0)), "convolution: the output would have size ", sizes.back(),
+                 " in dim ", d + 2, " for input ", input.sizes, " and weight ", weight.sizes,
+                 ". Output size is too small");
   }
   return sizes;
 }

@@ -143,7 +143,11 @@ Prepared<S> avg_pool(const char* op, int64_t rank, const Geometry<S>& self, IntA
                      IntArrayRef padding, bool ceil_mode, std::optional<int64_t> divisor) {
   STRATA_CHECK(!divisor || *divisor != 0, op, ": divisor must be not zero");
   const int64_t one = 1;
-  Prepared<S> r = sliding(self, sliding_axes(op, rank, self, kernel, stride, padding, IntArrayRef(one), ceil_mode));
+  const PoolAxes<S> axes = sliding_axes(op, rank, self, kernel, stride, padding, IntArrayRef(one), ceil_mode);
+  for (const PoolAxis<S>& a : axes)
+    STRATA_CHECK(rank < 3 || a.size >= S(a.kernel), op, ": input image ", self.sizes, " smaller than kernel size ",
+                 kernel);
+  Prepared<S> r = sliding(self, axes);
   r.contiguous = rank != 2 || self.dim() != 4;
   return r;
 }

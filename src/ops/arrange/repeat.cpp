@@ -32,8 +32,8 @@ Tensor repeat_positions(const Tensor& repeats, std::optional<int64_t> output_siz
 
 Tensor repeat_interleave_tensor(const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim,
                                 std::optional<int64_t> output_size) {
+  STRATA_CHECK_INDEX(!dim || self.dim() > 0, "repeat_interleave: dim ", *dim, " is given, but the tensor has no dims");
   Tensor input = dim ? self : ops::reshape(self, {-1});
-  if (input.dim() == 0) input = ops::reshape(input, {1});
   int64_t d = wrap_dim(dim.value_or(0), input.dim());
   STRATA_CHECK(repeats.dim() <= 1, "repeats must be 0-dim or 1-dim tensor");
   Tensor counts = repeats;
@@ -49,8 +49,8 @@ Tensor repeat_interleave_tensor(const Tensor& self, const Tensor& repeats, std::
 
 Tensor repeat_interleave_int(const Tensor& self, int64_t repeats, std::optional<int64_t> dim,
                              std::optional<int64_t> output_size) {
+  STRATA_CHECK_INDEX(!dim || self.dim() > 0, "repeat_interleave: dim ", *dim, " is given, but the tensor has no dims");
   Tensor input = dim ? self : ops::reshape(self, {-1});
-  if (input.dim() == 0) input = ops::reshape(input, {1});
   int64_t d = wrap_dim(dim.value_or(0), input.dim());
   STRATA_CHECK(repeats >= 0, "Repeats must be non-negative");
   DimVec sizes(input.sizes()), wide(sizes);
