@@ -1,10 +1,12 @@
 // History of views and of writes through them. A view remembers its base; when the base's storage has been written by a
-// recorded operator, the view's node is made anew from the base (as_strided of it), and a recorded write through a view
-// gives the base a CopySlices node. Where one of the two is complex and the other real, both are taken as real numbers.
+// recorded operator, the view's node is made anew from the base, and a recorded write through a view gives the base a
+// CopySlices node. Both show what the view does by view operators (view_path.h), or as_strided where no few of them do.
+// Where one of the two is complex and the other real, both are taken as real numbers.
 #include "dispatch/tls.h"
 #include "grad/saved_result.h"
 #include "grad/streams.h"
 #include "grad/variable.h"
+#include "grad/view_path.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/scatter_view.h"
@@ -14,30 +16,11 @@ namespace strata {
 
 namespace {
 
-struct Geometry {
-  DimVec sizes, strides;
-  int64_t offset = 0;
-  bool complex = false;
-  explicit Geometry(const Tensor& t)
-      : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()), complex(is_complex(t.dtype())) {}
-
-  // That of view_as_real.
-  Geometry parts() const {
-    if (!complex) return *this;
-    Geometry g = *this;
-    for (int64_t& stride : g.strides) stride *= 2;
-    g.sizes.push_back(2);
-    g.strides.push_back(1);
-    g.offset *= 2;
-    g.complex = false;
-    return g;
-  }
-};
-
 Tensor as_parts(const Tensor& t) { return is_complex(t.dtype()) ? ops::view_as_real(t) : t; }
 
 // What `view` shows of `whole`, whose memory lies as that of `base`.
 Tensor shown(const Tensor& whole, const Geometry& base, const Geometry& view) {
+  if (const std::optional<ViewPath> path = ViewPath::between(base, view)) return path->of(whole);
   if (base.complex == view.complex) return ops::as_strided(whole, view.sizes, view.strides, view.offset - base.offset);
   const Geometry b = base.parts(), v = view.parts();
   const Tensor real = ops::as_strided(as_parts(whole), v.sizes, v.strides, v.offset - b.offset);
@@ -50,6 +33,7 @@ class AsStridedBackward final : public Node {
   std::string name() const override { return "AsStridedBackward0"; }
   Grads apply(Grads&& grads) override {
     if (!grads[0].defined()) return Grads(1);
+    if (const std::optional<ViewPath> path = ViewPath::between(base_, view_)) return {path->gradient(grads[0])};
     if (base_.complex == view_.complex) return {gathered(grads[0], base_, view_)};
     const Tensor real = gathered(as_parts(grads[0]), base_.parts(), view_.parts());
     return {base_.complex ? ops::view_as_complex(real) : real};
