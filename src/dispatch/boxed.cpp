@@ -25,17 +25,11 @@ void detail::check_results(size_t given, size_t wanted) {
   STRATA_INTERNAL(given == wanted, "a boxed kernel left ", given, " results; expected ", wanted);
 }
 
-detail::ObserverScope::ObserverScope(Operator& op) : observer_(call_observer.load(std::memory_order_relaxed)), op_(op) {
-  if (observer_) observer_->begin(op_);
-}
-
-void detail::ObserverScope::show(const Shown* args, size_t count) const {
-  if (!observer_ || !observer_->argument) return;
-  for (size_t i = 0; i < count; ++i) observer_->argument(args[i].tensors, args[i].count, args[i].list);
-}
-
-detail::ObserverScope::~ObserverScope() {
-  if (observer_) observer_->end(op_);
+Operator& define_with(const char* schema_text, const char* record, void (*call_typed_boxed)(void*, Dispatch, Stack&)) {
+  Operator& op = OperatorTable::instance().define(schema_text);
+  if (record) op.record = record;
+  op.call_typed_boxed = call_typed_boxed;
+  return op;
 }
 
 Dispatch dispatch_of_stack(const Stack& args) {
@@ -52,14 +46,50 @@ Dispatch dispatch_of_stack(const Stack& args) {
   return d;
 }
 
+namespace {
+
+// While a profiler runs: begin, the arguments, end.
+class ObserverScope {
+ public:
+  explicit ObserverScope(Operator& op) : observer_(call_observer.load(std::memory_order_relaxed)), op_(op) {
+    if (observer_) observer_->begin(op_);
+  }
+  ~ObserverScope() {
+    if (observer_) observer_->end(op_);
+  }
+  void show(const Stack& args) const {
+    if (!observer_ || !observer_->argument) return;
+    for (const IValue& v : args) {
+      if (v.is_tensor())
+        observer_->argument(&v.get<Tensor>(), 1, false);
+      else if (v.is_tensors())
+        observer_->argument(v.get<IValue::TensorVec>().data(), v.get<IValue::TensorVec>().size(), true);
+      else
+        observer_->argument(nullptr, 0, false);
+    }
+  }
+
+ private:
+  const CallObserver* observer_;
+  Operator& op_;
+};
+
+void observed(Operator& op, Dispatch d, Stack& stack) {
+  ObserverScope observe(op);
+  observe.show(stack);
+  redispatch_boxed(op, d, stack);
+}
+
+const BoxedKernel observed_kernel{observed, "src/dispatch/boxed.cpp"};
+
+}  // namespace
+
+const Slot detail::observed_slot{nullptr, &observed_kernel};
+
 void call_boxed(Operator& op, Stack& stack) {
   if (STRATA_LIKELY(call_observer.load(std::memory_order_relaxed) == nullptr))
     return redispatch_boxed(op, dispatch_of_stack(stack), stack);
-  detail::ObserverScope observe(op);
-  std::vector<detail::Shown> shown;
-  for (const IValue& v : stack) shown.push_back(detail::shown(v));
-  observe.show(shown.data(), shown.size());
-  redispatch_boxed(op, dispatch_of_stack(stack), stack);
+  observed(op, dispatch_of_stack(stack), stack);
 }
 
 void redispatch_boxed(Operator& op, Dispatch d, Stack& stack) {

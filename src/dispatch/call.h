@@ -163,38 +163,7 @@ struct Results<std::tuple<R...>> {
   }
 };
 
-// An argument as an observer sees it.
-struct Shown {
-  const Tensor* tensors;
-  size_t count;
-  bool list;
-};
-template <class T>
-Shown shown(const T& value) {
-  if constexpr (std::is_same_v<T, Tensor>)
-    return {&value, 1, false};
-  else if constexpr (std::is_convertible_v<const T&, TensorList>)
-    return {TensorList(value).data(), TensorList(value).size(), true};
-  else
-    return {nullptr, 0, false};
-}
-inline Shown shown(const IValue& value) {
-  if (value.is_tensor()) return shown(value.get<Tensor>());
-  if (value.is_tensors()) return shown(value.get<IValue::TensorVec>());
-  return {nullptr, 0, false};
-}
-
-// While a profiler runs: begin, the arguments, end.
-class ObserverScope {
- public:
-  explicit ObserverScope(Operator& op);
-  void show(const Shown* args, size_t count) const;
-  ~ObserverScope();
-
- private:
-  const CallObserver* observer_;
-  Operator& op_;
-};
+extern const Slot observed_slot;  // whose kernel tells the observer, and calls the operator
 
 }  // namespace detail
 
@@ -206,9 +175,10 @@ struct TypedOp<R(A...)> {
   using Kernel = R (*)(Dispatch, A...);
 
   static R call(Operator& op, A... args) {
+    const Dispatch d = detail::dispatch_of(args...);
     if (STRATA_UNLIKELY(call_observer.load(std::memory_order_relaxed) != nullptr))
-      return observed(op, std::forward<A>(args)...);
-    return redispatch(op, detail::dispatch_of(args...), std::forward<A>(args)...);
+      return boxed(op, d, detail::observed_slot, std::forward<A>(args)...);
+    return redispatch(op, d, std::forward<A>(args)...);
   }
 
   static R redispatch(Operator& op, Dispatch d, A... args) { return serve(op, d, std::forward<A>(args)...); }
@@ -233,12 +203,6 @@ struct TypedOp<R(A...)> {
     return boxed(op, d, slot, std::forward<A>(args)...);
   }
   // Rare, and there is one of these for each signature: small.
-  [[STRATA_SMALL]] static R observed(Operator& op, A... args) {
-    detail::ObserverScope observe(op);
-    const detail::Shown shown[] = {detail::shown(static_cast<const std::decay_t<A>&>(args))..., {nullptr, 0, false}};
-    observe.show(shown, sizeof...(A));
-    return redispatch(op, detail::dispatch_of(args...), std::forward<A>(args)...);
-  }
   [[STRATA_SMALL]] static R boxed(Operator& op, Dispatch d, const Slot& slot, A... args) {
     Stack stack;
     stack.reserve(sizeof...(A));
@@ -264,13 +228,11 @@ struct PlainKernel<Fn> {
   static R call(Dispatch, A... args) { return Fn(std::forward<A>(args)...); }
 };
 
+Operator& define_with(const char* schema_text, const char* record, void (*call_typed_boxed)(void*, Dispatch, Stack&));
 // Defines an operator with its signature. In-place and out= operators return the tensor that they wrote.
 template <class Sig>
-[[gnu::visibility("hidden")]] Operator& define_op(const char* schema_text, const char* record = nullptr) {
-  Operator& op = OperatorTable::instance().define(schema_text);
-  if (record) op.record = record;
-  op.call_typed_boxed = &TypedOp<Sig>::call_typed_boxed;
-  return op;
+[[gnu::always_inline]] inline Operator& define_op(const char* schema_text, const char* record = nullptr) {
+  return define_with(schema_text, record, &TypedOp<Sig>::call_typed_boxed);
 }
 
 }  // namespace strata
