@@ -64,28 +64,24 @@ std::tuple<Tensor, Tensor> MaxPoolImpl<N>::forward_with_indices(const Tensor& in
 
 template <size_t N>
 Tensor MaxUnpoolImpl<N>::forward(const Tensor& input, const Tensor& indices, const std::vector<int64_t>& output_size) {
-  const int64_t lead = input.dim() - int64_t(N);
-  STRATA_CHECK(lead == 1 || lead == 2, "max_unpool", N, "d: expected input of ", N + 1, " or ", N + 2,
+  STRATA_CHECK(input.dim() > int64_t(N), "max_unpool", N, "d: expected input of ", N + 1, " or ", N + 2,
                " dims, got shape ", input.sizes());
-  STRATA_CHECK(indices.sizes() == input.sizes(), "max_unpool", N, "d: expected indices of shape ", input.sizes(),
-               ", got ", indices.sizes());
   STRATA_CHECK_VALUE(output_size.empty() || output_size.size() == N || output_size.size() == N + 2, "max_unpool", N,
                      "d: expected an output_size of ", N, " or ", N + 2, " numbers, got ", output_size.size());
-  std::vector<int64_t> rows(input.sizes().begin(), input.sizes().begin() + lead), sizes = rows, places = rows;
-  int64_t count = 1;
+  DimVec sizes;
   for (size_t d = 0; d < N; ++d) {
-    STRATA_CHECK(stride[d] > 0, "max_unpool", N, "d: strides should be greater than zero, but got stride: ", stride[d]);
-    const int64_t usual = (input.size(lead + int64_t(d)) - 1) * stride[d] + kernel_size[d] - 2 * padding[d];
+    const int64_t usual = (input.size(int64_t(d) - int64_t(N)) - 1) * stride[d] + kernel_size[d] - 2 * padding[d];
     const int64_t size = output_size.empty() ? usual : output_size[output_size.size() - N + d];
-    STRATA_CHECK_VALUE(size > usual - stride[d] && size < usual + stride[d], "max_unpool", N, "d: output size ", size,
-                       " of dim ", d, " must lie within a stride of ", usual);
+    STRATA_CHECK_VALUE(output_size.empty() || (size > usual - stride[d] && size < usual + stride[d]), "max_unpool", N,
+                       "d: output size ", size, " of dim ", d, " must lie within a stride of ", usual);
     sizes.push_back(size);
-    count *= size;
   }
-  rows.push_back(count);
-  places.push_back(-1);
-  const Tensor flat = ops::zeros(rows, input.dtype(), input.device());
-  return ops::reshape(ops::scatter(flat, -1, ops::reshape(indices, places), ops::reshape(input, places)), sizes);
+  if constexpr (N == 1) {  // planes of one column
+    sizes.push_back(1);
+    return ops::squeeze(ops::max_unpool2d(ops::unsqueeze(input, -1), ops::unsqueeze(indices, -1), sizes), -1);
+  }
+  if constexpr (N == 2) return ops::max_unpool2d(input, indices, sizes);
+  if constexpr (N == 3) return ops::max_unpool3d(input, indices, sizes, stride, padding);
 }
 
 template <size_t N>

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kit import call, sample
+import numpy as np
+from kit import T, call, sample
 
 SPATIAL = {1: (5,), 2: (4, 5), 3: (3, 4, 3)}
 KERNEL = {1: (3,), 2: (3, 2), 3: (2, 2, 2)}
@@ -269,3 +270,41 @@ def embedding_renorm(m):
     if m.is_float:
         yield call(m.tensor(5, 3), m.integers(4, high=3), 1.0, 2.0)
         yield call(m.tensor(5, 3), m.integers(2, high=5), 100.0, 1.0)
+
+
+def unpool(m, n: int, *more):
+    out = [3] * n
+
+    def places(*rows):  # all of one plane differ, so that the order of equals does not matter
+        count = int(np.prod(rows, dtype=int))
+        each = [m.random.permutation(3**n)[: 2**n] for _ in range(count)]
+        return T(np.reshape(np.asarray(each, np.int64), [*rows, *[2] * n]), "int64")
+
+    yield call(m.tensor(1, 2, *[2] * n), places(1, 2), out, *more)
+    if not m.is_float:
+        return
+    yield call(m.tensor(2, *[2] * n), places(2), out, *more)
+    yield call(m.tensor(1, 1, *[2] * n), places(1, 1), [2] * n, *more)
+    yield call(m.tensor(0, 1, *[2] * n), T(np.zeros((0, 1, *[2] * n), np.int64), "int64"), out, *more)
+    yield call(m.tensor(1, 1, *[2] * n), m.integers(1, 1, *[2] * n, low=-9, high=0), out, *more)
+    yield call(m.tensor(1, 1, *[2] * n), m.integers(1, 1, *[2] * n, dtype="int32"), out, *more)
+    yield call(m.tensor(1, 1, *[2] * n), m.integers(1, 1, *[1] * n), out, *more)
+    yield call(m.tensor(*[2] * n), m.integers(*[2] * n), out, *more)
+    yield call(m.tensor(1, 0, *[2] * n), T(np.zeros((1, 0, *[2] * n), np.int64), "int64"), out, *more)
+    if m.dtype != "float64":  # whose derivative nobody has
+        yield call(m.tensor(1, 1, *[2] * n), places(1, 1), [0, *out[1:]], *more)
+    yield call(m.tensor(1, 1, *[2] * n), places(1, 1), [-1, *out[1:]], *more)
+
+
+@sample("max_unpool2d")
+def max_unpool2d(m):
+    yield from unpool(m, 2)
+
+
+@sample("max_unpool3d")
+def max_unpool3d(m):
+    yield from unpool(m, 3, [1, 1, 1], [0, 0, 0])
+    if not m.is_float:
+        return
+    yield call(m.tensor(1, 1, 2, 2, 2), m.integers(1, 1, 2, 2, 2), [3, 3, 3], [1, 0, 1], [0, 0, 0])
+    yield call(m.tensor(1, 1, 2, 2, 2), m.integers(1, 1, 2, 2, 2), [3, 3, 3], [1, 1], [0, 0, 0])

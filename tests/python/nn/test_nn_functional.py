@@ -218,3 +218,28 @@ def test_adaptive_pools_of_too_few_dims(kind, rank, shape):
     for size in (2, [2] * rank, [None] * rank):
         with pytest.raises((RuntimeError, ValueError), match="dimension|expected for input"):
             getattr(F, f"adaptive_{kind}_pool{rank}d")(strata.ones(shape), size)
+
+
+def test_unpooling_inverts_pooling():
+    x = strata.randn(2, 3, 4, 6).contiguous(memory_format=strata.channels_last)
+    values, places = F.max_pool2d(x, 2, return_indices=True)
+    back = F.max_unpool2d(values, places, 2)
+    assert back.is_contiguous(memory_format=strata.channels_last)
+    assert bool(((back == x) | (back == 0)).all()) and int((back != 0).sum()) == values.numel()
+    assert F.max_unpool1d(values[0, 0], places[0, 0] % 6, 2, output_size=[2, 2, 6]).shape == (2, 6)
+
+
+def test_unpooling_refuses():
+    x, places = strata.ones(1, 2, 2), strata.tensor([[[0, 3], [2, 9]]])
+    with pytest.raises(RuntimeError, match="index 9 is out of bounds"):
+        F.max_unpool2d(x, places, 1, output_size=[2, 2])
+    with pytest.raises(RuntimeError, match="int64"):
+        F.max_unpool2d(x, places.int(), 2)
+    with pytest.raises(RuntimeError, match="shape of indices"):
+        F.max_unpool2d(x, places[:, :1], 2)
+    with pytest.raises(ValueError, match="dim 0 must be between 2 and 6"):
+        F.max_unpool2d(x, places, 2, output_size=[9, 4])
+    with pytest.raises(ValueError, match="2 or 4 elements"):
+        F.max_unpool2d(x, places, 2, output_size=[4])
+    with pytest.raises(RuntimeError, match="strides"):
+        F.max_unpool3d(x[None], places[None], 2, 0)
