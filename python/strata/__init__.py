@@ -69,9 +69,7 @@ _NAMES = {
     "_sparse_csr": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo sparse_csr_tensor",
     "sparse": "dsmm hspmm smm spmm sspaddmm",
     "_lowrank": "pca_lowrank svd_lowrank",
-    "_composed": (
-        "bartlett_window blackman_window hamming_window hann_window kaiser_window range unravel_index"
-    ),
+    "_composed": "range unravel_index",
     "_foreach": (
         "_foreach_abs _foreach_abs_ _foreach_acos _foreach_acos_ _foreach_asin _foreach_asin_ _foreach_atan _foreach_atan_ "
         "_foreach_ceil _foreach_ceil_ _foreach_cos _foreach_cos_ _foreach_cosh _foreach_cosh_ _foreach_erf _foreach_erf_ "

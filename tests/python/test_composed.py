@@ -27,6 +27,25 @@ def test_window_values():
     torch.testing.assert_close(kaiser, torch.tensor([5.2773e-05, 0.10172, 0.79294, 0.79294, 0.10172, 5.2773e-05]), rtol=1e-4, atol=1e-6)
 
 
+def test_windows_take_options():
+    assert torch.hann_window(3, requires_grad=True).requires_grad
+    assert torch.kaiser_window(4, dtype=torch.bfloat16).dtype == torch.bfloat16
+    assert torch.hamming_window(4, device="meta").shape == (4,)
+    assert torch.hamming_window(1, True, 0.5, 0.1).item() == 1.0  # alone it is 1, whatever alpha and beta
+    with pytest.raises(NotImplementedError, match="not implemented"):
+        torch.blackman_window(3, dtype=torch.complex64)
+    with pytest.raises(TypeError, match="beta"):
+        torch.kaiser_window(3, beta=5.0)  # which needs to know whether it is periodic
+
+
+def test_windows_have_the_default_dtype():
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.bartlett_window(3).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_unravel_index():
     rows, columns = torch.unravel_index(torch.arange(12).reshape(2, 6), (3, 4))
     assert (rows * 4 + columns == torch.arange(12).reshape(2, 6)).all()
