@@ -85,7 +85,7 @@ _NAMES = {
         "_foreach_addcmul _foreach_addcmul_ _foreach_addcdiv _foreach_addcdiv_ _foreach_zero_ _foreach_clone _foreach_copy_ "
         "_foreach_norm _foreach_max"
     ),
-    "_numeric": "gradient histogram histogramdd",
+    "_numeric": "histogram histogramdd",
     "func": "vmap",
     "nn.functional.grouped": "_grouped_mm",
     "_pt_reader": "PyTorchFileReader",

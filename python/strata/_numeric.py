@@ -1,4 +1,4 @@
-"""Functions of sampled data, composed of other functions of the module: differences and counts. Loaded on first use."""
+"""Functions of sampled data, composed of other functions of the module: counts in bins. Loaded on first use."""
 
 from __future__ import annotations
 
@@ -9,107 +9,8 @@ from strata._into import stored as _stored
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
-__all__ = ["gradient", "histogram", "histogramdd"]
-
-
-def gradient(
-    input: Tensor, *, spacing: Any = None, dim: int | Sequence[int] | None = None, edge_order: int = 1
-) -> tuple[Tensor, ...]:
-    """Slopes of the sampled function `input` along each of dim (all dims unless given): central differences inside,
-    one-sided ones of edge_order 1 or 2 at both ends (Fornberg, 1988).
-
-    spacing is the distance of neighbours, one number for all dims or one for each, or a list of one 1-d tensor of
-    coordinates for each.
-    """
-    if input.dtype == strata.uint8:
-        raise RuntimeError("gradient does not support uint8 input.")
-    if edge_order not in (1, 2):
-        raise RuntimeError(f"gradient only supports edge_order=1 and edge_order=2. Got {edge_order}")
-    dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    if isinstance(spacing, (list, tuple)):
-        if len(spacing) != len(dims):
-            wanted = f"of length equal to 'self.dim() = {len(dims)}'" if dim is None else f"as long as dim, {len(dims)}"
-            raise RuntimeError(
-                f"gradient expected spacing to be unspecified, a scalar, or a list {wanted}, but got a list of "
-                f"length {len(spacing)}"
-            )
-        steps = list(spacing)
-    elif spacing is None or isinstance(spacing, (int, float, complex)):
-        steps = [1 if spacing is None else spacing] * len(dims)
-    else:
-        raise TypeError(
-            "gradient(): argument 'spacing' must be a number or a list of numbers or of tensors, not "
-            f"{type(spacing).__name__}"
-        )
-    seen = set()
-    for d in dims:
-        if not -input.dim() <= d < input.dim():
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {d})"
-            )
-        if d % input.dim() in seen:
-            raise RuntimeError(f"gradient: dim {d % input.dim()} appears multiple times in the list of dims")
-        seen.add(d % input.dim())
-        if input.shape[d] <= edge_order:
-            raise RuntimeError(
-                f"gradient expected each dimension size to be at least edge_order+1, {edge_order + 1}; dim {d} "
-                f"has {input.shape[d]}"
-            )
-    return tuple(_slopes(input, d % input.dim(), step, edge_order) for d, step in zip(dims, steps, strict=True))
-
-
-def _slopes(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
-    n = x.shape[dim]
-
-    def at(first: int, count: int = 1) -> Tensor:
-        return x.narrow(dim, first % n, count)
-
-    if not isinstance(step, Tensor):
-        inner = (at(2, n - 2) - at(0, n - 2)) / step / 2
-        if order == 1:
-            ends = (at(1) - at(0)) / step, (at(-1) - at(-2)) / step
-        else:
-            ends = (
-                (-1.5 * at(0) + 2 * at(1) - 0.5 * at(2)) / step,
-                (1.5 * at(-1) - 2 * at(-2) + 0.5 * at(-3)) / step,
-            )
-        return strata.cat([ends[0], inner, ends[1]], dim)
-    if step.dim() != 1:
-        raise RuntimeError(
-            "gradient expected each element of spacing to have one dimension, but got an element with "
-            f"{step.dim()} dimensions!"
-        )
-    gaps = step[1:] - step[:-1]
-    before, after = gaps[:-1], gaps[1:]
-    both = before + after
-
-    def along(weight: Tensor) -> Tensor:
-        return weight.reshape([-1] + [1] * (x.dim() - dim - 1))
-
-    inner = (
-        along(-after / (before * both)) * at(0, n - 2)
-        + along((after - before) / (before * after)) * at(1, n - 2)
-        + along(before / (after * both)) * at(2, n - 2)
-    )
-    if order == 1:
-        ends = (at(1) - at(0)) / gaps[0], (at(-1) - at(-2)) / gaps[-1]
-    else:
-
-        def end(near: Tensor, far: Tensor, first: Tensor, second: Tensor, third: Tensor) -> Tensor:
-            total = near + far
-            return (
-                -(2 * near + far) / (near * total) * first
-                + total / (near * far) * second
-                - near / (far * total) * third
-            )
-
-        ends = (
-            end(gaps[0], gaps[1], at(0), at(1), at(2)),
-            -end(gaps[-1], gaps[-2], at(-1), at(-2), at(-3)),
-        )
-    return strata.cat([ends[0], inner, ends[1]], dim)
+__all__ = ["histogram", "histogramdd"]
 
 
 def histogram(

@@ -81,7 +81,7 @@ std::vector<Tensor> cat_back(const Tensor& grad, const std::vector<DimVec>& size
   int64_t start = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i].size() == 1 && sizes[i][0] == 0) {  // of any rank, and skipped
-      r.push_back(ops::zeros({0}, dtypes[i], grad.device()));
+      r.push_back(ops::new_zeros(grad, {0}, dtypes[i]));
       continue;
     }
     r.push_back(in_dtype(ops::narrow(grad, dim, start, sizes[i][dim]), dtypes[i]));

@@ -291,3 +291,85 @@ def quantile_scalar(m):
     yield call(m.distinct(3, 5), 0.4)
     yield call(m.distinct(3, 5), 0.4, 1)
     yield call(m.distinct(3, 5), 1.4)
+
+
+# ---- slopes
+
+HALVES = ("float16", "bfloat16")
+
+
+def coordinates(m, n: int):
+    return T(np.cumsum(m.random.uniform(0.5, 2, n)).astype(np.float64 if m.dtype == "float64" else np.float32), m.dtype)
+
+
+@sample("gradient_scalarint")
+def gradient_scalarint(m):
+    if m.dtype in HALVES:
+        return  # in which PyTorch rounds each step
+    yield call(m.tensor(4, 3))
+    yield call(m.tensor(5, 4), spacing=2, edge_order=2)
+    yield call(m.tensor(5, 4), spacing=0.5, dim=-1, edge_order=2)
+    yield call(m.tensor(2), dim=0)
+    yield call(m.tensor())
+    yield call(m.tensor(2, 3), edge_order=2)
+    yield call(m.tensor(2, 3), edge_order=3)
+    yield call(m.tensor(2, 3), dim=2)
+    yield call(m.tensor(0))
+
+
+@sample("gradient_scalararray")
+def gradient_scalararray(m):
+    if m.dtype in HALVES:
+        return
+    yield call(m.tensor(4, 3), spacing=2, dim=[1, 0])
+    yield call(m.tensor(4, 3), spacing=0.5, dim=[-1], edge_order=2)
+    yield call(m.tensor(4, 3), spacing=0.5, dim=[])
+    yield call(m.tensor(4, 3), spacing=0.5, dim=[1, -1])
+
+
+@sample("gradient_array")
+def gradient_array(m):
+    if m.dtype in HALVES:
+        return
+    yield call(m.tensor(4, 3), dim=[1, 0])
+    yield call(m.tensor(4, 3), dim=[-2], edge_order=2)
+    yield call(m.tensor(4, 3), dim=[0, 0])
+
+
+@sample("gradient_lists_int")
+def gradient_lists_int(m):
+    if m.dtype in HALVES:
+        return
+    yield call(m.tensor(4, 3), spacing=[2.0, 0.5])
+    yield call(m.tensor(4, 3), spacing=[2.0], dim=1, edge_order=2)
+    yield call(m.tensor(4, 3), spacing=[2.0])
+    yield call(m.tensor(4, 3), spacing=[2.0, 0.5], dim=1)
+
+
+@sample("gradient_lists")
+def gradient_lists(m):
+    if m.dtype in HALVES:
+        return
+    yield call(m.tensor(4, 3), spacing=[2.0, 0.5], dim=[1, 0])
+    yield call(m.tensor(4, 3), spacing=[2.0], dim=[1], edge_order=2)
+    yield call(m.tensor(4, 3), spacing=[2.0], dim=[1, 0])
+
+
+@sample("gradient_tensors_int")
+def gradient_tensors_int(m):
+    if m.dtype not in ("float32", "float64"):
+        return
+    yield call(m.tensor(4, 3), spacing=[coordinates(m, 4), coordinates(m, 3)])
+    yield call(m.tensor(2, 4, 3), spacing=[coordinates(m, 4)], dim=1, edge_order=2)
+    yield call(m.tensor(4, 3), spacing=[coordinates(m, 4)])
+    yield call(m.tensor(4, 3), spacing=[coordinates(m, 5)], dim=0)
+    yield call(m.tensor(4), spacing=[m.tensor(2, 2)])
+
+
+@sample("gradient_tensors")
+def gradient_tensors(m):
+    if m.dtype not in ("float32", "float64"):
+        return
+    yield call(m.tensor(4, 3), spacing=[coordinates(m, 3), coordinates(m, 4)], dim=[1, 0])
+    yield call(m.tensor(4, 3), spacing=[coordinates(m, 3)], dim=[-1], edge_order=2)
+    yield call(m.tensor(4, 3), spacing=[coordinates(m, 3)], dim=[1, 0])
