@@ -89,69 +89,33 @@ def histogramdd(
             f"histogramdd: for a {dims}-dimensional histogram range should have {2 * dims} elements, but got "
             f"{len(range)}"
         )
-    points = input.detach().reshape(-1, dims)
-    ends = None if range is None else [float(v) for v in range]
-    edges = [_edges(points[:, d], b, ends and ends[2 * d : 2 * d + 2], d) for d, b in enumerate(bins)]
-    place = points.new_zeros(points.shape[0], dtype=strata.int64)
-    inside = points.new_ones(points.shape[0], dtype=strata.bool)
-    shape = [e.numel() - 1 for e in edges]
-    for d, edge in enumerate(edges):
-        column = points[:, d].contiguous()
-        inside &= (column >= edge[0]) & (column <= edge[-1])
-        even = isinstance(bins[d], int) and shape[d] < _MANY_BINS
-        at = _even_place(column, edge) if even else strata.bucketize(column, edge, right=True) - 1
-        place = place * shape[d] + at.clamp(max=shape[d] - 1)
-    weights = input.new_ones([]).expand(place.shape) if weight is None else weight.detach().reshape(-1)
-    total = strata.Size(shape).numel()
-    place = strata.where(inside, place, total)  # beside the others
-    hist = points.new_zeros(total + 1).index_add(0, place, weights)[:total].reshape(shape)
-    if density:
-        hist = hist / hist.sum()
+    points = input.reshape(-1, dims)
+    even = not any(isinstance(b, Tensor) for b in bins)
+    if even:
+        edges = tuple(strata.ops.strata._bin_edges(points, bins, [] if range is None else [float(v) for v in range]))
+    else:
+        edges = tuple(bins)
         for d, edge in enumerate(edges):
-            hist = hist / (edge[1:] - edge[:-1]).reshape([-1] + [1] * (dims - d - 1))
-    return strata.return_types.histogramdd((hist, tuple(edges)))
+            _check_edges(points, edge, d)
+    flat = None if weight is None else weight.reshape(-1)
+    hist = strata.ops.strata._histogram(points, edges, even, flat, density)
+    return strata.return_types.histogramdd((hist, edges))
 
 
-_MANY_BINS = 1 << 16  # from here on rounding may move a place by more than one
-
-
-def _even_place(column: Tensor, edges: Tensor) -> Tensor:
-    """Positions in bins of equal widths: computed, and moved by one where that came to lie beside an edge."""
-    low, high, last = edges[0], edges[-1], edges.numel() - 2
-    guess = ((column - low) * ((last + 1) / (high - low))).nan_to_num(0).clamp(0, last).long()
-    return guess - (column < edges[guess]).long() + (column >= edges[guess + 1]).long()
-
-
-def _edges(column: Tensor, bins: int | Tensor, ends: list[float] | None, dim: int) -> Tensor:
-    """The edges of the bins of one dim."""
-    if isinstance(bins, Tensor):
-        if bins.dim() != 1:
-            raise RuntimeError(
-                f"histogramdd: bins tensor should have one dimension, but got {bins.dim()} dimensions in the "
-                f"bins tensor for dimension {dim}"
-            )
-        if bins.numel() < 2:
-            raise RuntimeError(
-                f"histogramdd: bins tensor should have at least 2 elements, but got {bins.numel()} in dimension "
-                f"{dim}"
-            )
-        if bins.dtype != column.dtype:
-            raise RuntimeError(
-                "histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
-                f"{column.dtype} and bins for dimension {dim} with dtype {bins.dtype}"
-            )
-        return bins.detach()
-    if bins <= 0:
-        raise RuntimeError(f"histogram(): bins must be > 0, but got {bins} for dimension {dim}")
-    if ends is None:
-        ends = [column.min().item(), column.max().item()] if column.numel() else [0.0, 1.0]
-    low, high = ends
-    if not (abs(low) < strata.inf and abs(high) < strata.inf):
-        raise RuntimeError(f"histogramdd: dimension {dim}'s range [{low}, {high}] is not finite")
-    if low > high:
+def _check_edges(points: Tensor, bins: Tensor, dim: int) -> None:
+    if not isinstance(bins, Tensor):
+        raise TypeError(f"histogramdd: bins are numbers or tensors, but got {type(bins).__name__} for dimension {dim}")
+    if bins.dim() != 1:
         raise RuntimeError(
-            f"histogramdd: min should not exceed max, but got min {low} max {high} for dimension {dim}"
+            f"histogramdd: bins tensor should have one dimension, but got {bins.dim()} dimensions in the bins tensor "
+            f"for dimension {dim}"
         )
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    return strata.linspace(low, high, bins + 1, dtype=column.dtype, device=column.device)
+    if bins.numel() < 2:
+        raise RuntimeError(
+            f"histogramdd: bins tensor should have at least 2 elements, but got {bins.numel()} in dimension {dim}"
+        )
+    if bins.dtype != points.dtype:
+        raise RuntimeError(
+            "histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+            f"{points.dtype} and bins for dimension {dim} with dtype {bins.dtype}"
+        )

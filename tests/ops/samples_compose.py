@@ -373,3 +373,32 @@ def gradient_tensors(m):
     yield call(m.tensor(4, 3), spacing=[coordinates(m, 3), coordinates(m, 4)], dim=[1, 0])
     yield call(m.tensor(4, 3), spacing=[coordinates(m, 3)], dim=[-1], edge_order=2)
     yield call(m.tensor(4, 3), spacing=[coordinates(m, 3)], dim=[1, 0])
+
+
+# ---- histograms
+
+
+def has_histograms(m):
+    return m.dtype in ("float32", "float64")
+
+
+@sample("bin_edges")
+def bin_edges(m):
+    if has_histograms(m):
+        yield call(m.tensor(7, 2), [3, 4], [])
+        yield call(m.tensor(5, 2), [1, 10], [-1.0, 2.5, 0.0, 0.7])
+        yield call(T(np.ones((3, 1)).astype(m.dtype), m.dtype), [5], [])
+        yield call(m.tensor(0, 1), [2], [])
+
+
+@sample("histogram")
+def histogram(m):
+    if has_histograms(m):
+        even = [T(np.linspace(-3, 3, n).astype(m.dtype), m.dtype) for n in (4, 6)]
+        odd = [T(np.array(e, m.dtype), m.dtype) for e in ([-4, -1, 0.5, 3], [-2, 2])]
+        yield call(m.tensor(20, 1), even[:1], True, None, False)
+        yield call(m.tensor(20, 2), even, True, m.tensor(20), False)
+        yield call(m.tensor(20, 2), odd, False, None, True)
+        yield call(T(even[0].data[:, None], m.dtype), even[:1], True, None, False)
+        yield call(m.tensor(20, 1), even[:1], True, m.tensor(20, low=0.5), True)
+        yield call(m.tensor(0, 1), odd[:1], False, None, False)

@@ -100,3 +100,16 @@ def test_histogram_writes_and_refuses():
 def test_combinations_of_more_than_there_are():
     for r in (4, 2**40):
         assert torch.combinations(torch.arange(3), r).shape == (0, r)
+
+
+def test_histograms_have_no_derivative():
+    x = torch.tensor([1.0, 2.0, 4.0], requires_grad=True)
+    found = torch.histogram(x, 3)
+    assert found.hist.tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises((RuntimeError, NotImplementedError), match="derivative"):
+        found.hist.sum().backward()
+
+
+def test_histogramdd_wants_bins_of_one_kind():
+    with pytest.raises(TypeError, match="dimension 1"):
+        torch.histogramdd(torch.ones(3, 2), [torch.tensor([0.0, 2.0]), 3])
