@@ -17,19 +17,6 @@ Tensor reduced(const Tensor& loss, Reduction reduction) {
 }
 
 void check_margin(double margin) { STRATA_CHECK_VALUE(margin > 0, "margin must be greater than 0, got ", margin); }
-
-// input as (N, C).
-Tensor rows_of(const char* name, const Tensor& input) {
-  STRATA_CHECK(input.dim() < 2 || (input.dim() == 2 && input.size(1) > 0), name,
-               ": expected input of shape (N, C) or (C) with C > 0, got ", input.sizes());
-  STRATA_CHECK_NOT_IMPLEMENTED(input.dtype() == DType::F32 || input.dtype() == DType::F64, name,
-                               " is not implemented for ", input.dtype(), "; convert the input to float32 first");
-  return input.dim() == 2 ? input : ops::reshape(input, {1, -1});
-}
-
-Tensor unrowed(const Tensor& loss, bool scalar, Reduction reduction) {
-  return scalar && reduction == Reduction::None ? ops::reshape(loss, IntArrayRef()) : reduced(loss, reduction);
-}
 }  // namespace
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyOptions& o) {
@@ -127,32 +114,11 @@ Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, co
 }
 
 Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
-  const Tensor rows = rows_of("multilabel_margin_loss", input);
-  STRATA_CHECK(target.sizes() == input.sizes(), "multilabel_margin_loss: expected target of shape ", input.sizes(),
-               ", got ", target.sizes());
-  const Tensor classes = ops::reshape(target, rows.sizes());
-  const Tensor given = ops::eq(ops::cumsum(ops::lt(classes, Scalar(0)), 1), Scalar(0));
-  const Tensor index = ops::masked_fill(classes, ops::logical_not(given), Scalar(0));
-  const Tensor counts = ops::scatter_add(ops::zeros_like(index), 1, index, ops::to(given, DType::I64));
-  const Tensor is_target = ops::gt(counts, Scalar(0));
-  const Tensor pairs = ops::logical_and(ops::unsqueeze(given, 2), ops::unsqueeze(ops::logical_not(is_target), 1));
-  const Tensor picked = ops::unsqueeze(ops::gather(rows, 1, index), 2);
-  const Tensor violation = ops::relu(1 - picked + ops::unsqueeze(rows, 1));
-  const Tensor loss = ops::sum(violation * pairs, IntArrayRef({1, 2})) / rows.size(1);
-  return unrowed(loss, input.dim() < 2, reduction);
+  return ops::multilabel_margin_loss(input, target, number(reduction));
 }
 
 Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginLossOptions& o) {
-  const Tensor rows = rows_of("multi_margin_loss", input);
-  STRATA_CHECK(target.dim() <= 1 && target.numel() == rows.size(0), "multi_margin_loss: expected target of shape (",
-               rows.size(0), "), got ", target.sizes());
-  const Tensor index = ops::reshape(target, {-1, 1});
-  Tensor violation = ops::relu(o.margin - ops::gather(rows, 1, index) + rows);
-  if (o.p == 2) violation = violation * violation;
-  if (o.weight.defined())
-    violation = violation * ops::reshape(ops::index_select(o.weight, 0, ops::reshape(index, {-1})), {-1, 1});
-  // The target's own class contributes nothing.
-  return unrowed(ops::mean(ops::scatter(violation, 1, index, 0.0), IntArrayRef(1)), target.dim() == 0, o.reduction);
+  return ops::multi_margin_loss(input, target, o.p, o.margin, o.weight, number(o.reduction));
 }
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,

@@ -237,3 +237,30 @@ def cross_entropy(m):
     yield call(m.tensor(2, 3, 4), classes(m, 2, 4, high=3), weights(m, 3), 1, -100, 0.3)
     yield call(m.tensor(3), classes(m, high=3))
     yield call(m.tensor(5, 3), classes(m, 5, high=3), None, 1, -100, 1.5)
+
+
+@sample("multi_margin")
+def multi_margin(m):
+    for reduction in REDUCTIONS:
+        yield call(m.distinct(3, 4), m.integers(3, high=4), 1, 1.5, None, reduction)
+        yield call(m.distinct(4), m.integers(high=4), 2, 1, None, reduction)
+    yield call(m.distinct(3, 4), m.integers(3, high=4), 2, 0.3, m.tensor(4, low=0.5), 0)
+    yield call(m.distinct(4), m.integers(1, high=4), 1, 1, None, 0)
+    yield call(m.distinct(3, 4), m.integers(3, high=4), 3)
+    yield call(m.distinct(3, 4), m.integers(2, high=4))
+    yield call(m.distinct(2, 3, 4), m.integers(2, high=4))
+    yield call(m.distinct(3, 4), m.integers(3, high=4), 1, 1, m.tensor(3))
+    if m.dtype in ("float32", "float64"):  # others are refused for their dtype
+        yield call(m.distinct(3, 4), m.integers(3, low=4, high=6))
+
+
+@sample("multilabel_margin")
+def multilabel_margin(m):
+    classes = T(np.array([[0, 3, -1, 1], [2, -1, 0, 0], [-1, 1, 2, 3], [3, 2, 1, 0]]), "int64")
+    for reduction in REDUCTIONS:
+        yield call(m.distinct(4, 4), classes, reduction)
+        yield call(m.distinct(4), m.integers(4, high=4), reduction)
+    yield call(m.distinct(3, 4), classes)
+    yield call(m.distinct(1, 4, 4), T(classes.data[None], "int64"))
+    if m.dtype in ("float32", "float64"):
+        yield call(m.distinct(4, 4), T(classes.data + 4, "int64"))
