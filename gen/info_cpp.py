@@ -12,7 +12,7 @@ from .order import order_of
 # Fields: their letter, what they say, and the words that they choose from.
 FIELDS = {
     "source": ("s", "the file and the line of the table, and the operator that the entry says", ""),
-    "kind": ("k", "what says it", "pointwise rows space allocate plan header cpu view composite"),
+    "kind": ("k", "what says it; a twin is the operator that the entry says over copies of what that writes", "pointwise rows space allocate plan header cpu view composite twin"),
     "text": ("t", "what it computes: an expression, a text over tensors, or C++", ""),
     "calls": ("m", "the kernels and operators that have kernels which a text over tensors calls, formulas taken apart", ""),
     "by_hand": ("c", "the C++ that the CPU runs beside a text or a shape rule", ""),
@@ -28,6 +28,7 @@ FIELDS = {
     "size": ("z", "\"data\" and under which condition, where sizes of results depend on values", ""),
     "acts": ("x", "what it does beside its results: raises by values, draws random numbers, untold where C++ alone says it", ""),
     "inverse": ("v", "the operator that puts a changed view back into a copy of its base; a view is replayed by itself", ""),
+    "functional": ("f", "of what writes: the operator that computes the same and writes nothing, where its name does not tell; or none, and why", ""),
     "gradient": ("l", "where its derivative comes from", "formulas parts view unwritten none"),
     "autocast": ("a", "what mixed precision does with its operands, on all devices, on the CPU or on accelerators", AUTOCAST),
     "reason": ("y", "why it is C++", ""),
@@ -54,7 +55,7 @@ def values(e: Entry) -> dict[str, str]:
         "dtypes": "width" if e.row.moves else dtype_words(e.dtypes) if kernel else "", "inputs": inputs, "numbers": numbers,
         "outputs": " ".join(map(str, e.row.outputs)) if kernel else "", "shape": e.text if e.kind == "allocate" else e.row.shape,
         "strides": e.row.strides if e.row.shape else "", "order": order_of(e), "reads": " ".join(e.row.reads), "size": e.row.size,
-        "acts": " ".join(e.acts), "inverse": e.row.inverse, "gradient": gradient(e), "autocast": e.row.autocast, "reason": e.row.reason,
+        "acts": " ".join(e.acts), "inverse": e.row.inverse, "functional": e.twin if e.twin and e.row.functional else e.row.functional, "gradient": gradient(e), "autocast": e.row.autocast, "reason": e.row.reason,
     }
     return {name: text for name, text in found.items() if text}
 

@@ -131,6 +131,9 @@ class OpRow(Bodied):
     cpu_inplace: str = key("a hand-written function that is the in-place form", "", beside="space plan cpu composite", shown="the result is copied")
     cpu_out: str = key("a hand-written function that is the `out=` form", "", beside="space plan cpu composite", shown="the result is copied")
     direct: tuple[str, ...] = key("forms of a plan that its last kernels write", (), words="inplace out", beside="plan", shown="the result is copied")
+    functional: str = key("of an operator that writes: its functional twin, which computes the same and writes nothing; where the table has "
+                          "none of that name it is made: the operator over copies. `none`, and after `;` why", "",
+                          shown="its name without `_`")
     node: str = key("the name of the autograd node", "", beside=WITH_NODE, shown="as PyTorch names it")
     node_edges: int = key("inputs of the autograd node, where PyTorch counts more than those with a derivative (a number that it wraps into "
                           "a tensor)", 0, beside=WITH_NODE, shown="those")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import expr
@@ -29,6 +29,7 @@ class Entry:
     node: str = ""  # the name of its autograd node
     calls: tuple[str, ...] = ()  # kernels and operators that its plan calls (gen/formula_table.py)
     acts: tuple[str, ...] = ()  # what it does beside its results (gen/effects.py)
+    makes_twin: bool = False  # whether its functional twin is made from it, since no entry says that
 
     @property
     def plan(self) -> bool:
@@ -164,6 +165,29 @@ class Entry:
         return s.with_(overload=self.out, args=s.args + outs,
                        returns=tuple(Arg("Tensor", "", alias=o.alias) for o in outs))
 
+    @property
+    def twin(self) -> str:
+        """Of an entry that writes: the operator that computes the same and writes nothing; "" where there is none."""
+        s, said = self.schema, self.row.functional
+        if not any(a.written for a in s.args) or said.startswith("none"):
+            return ""
+        return f"{s.ns}::{said}" if said else s.with_(name=s.name.removesuffix("_")).full
+
+    def twin_schema(self) -> Schema:
+        """Of the twin that is made: the arguments, unwritten, and as results what they become; those that the entry gives come first."""
+        s = self.schema
+        name, _, overload = self.twin.partition("::")[2].partition(".")
+        given = {r.alias for r in s.returns}
+        returns = [replace(r, alias="") for r in s.returns]
+        returns += [Arg(a.type, f"{a.name}_out") for a in s.args if a.written and a.alias not in given]
+        if len(returns) == 1:
+            returns[0] = replace(returns[0], name="")
+        return s.with_(name=name, overload=overload, args=tuple(replace(a, alias="") for a in s.args), returns=tuple(returns))
+
+    def forms(self) -> list[tuple[str, Schema]]:
+        """All operators that come from it: those with code of their own, and the functional twin."""
+        return self.operators() + ([("functional", self.twin_schema())] if self.makes_twin else [])
+
     def operators(self) -> list[tuple[str, Schema]]:
         found = [("function", self.schema)]
         if self.inplace:
@@ -257,12 +281,29 @@ def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:
             if s.full in names:
                 raise SystemExit(f"{e.source}: operator {s.full} exists twice")
             names.add(s.full)
+    for e in entries:
+        check_twin(e, names)
     number_nodes(entries)
     derived = [d for e in entries for d in derive(e)]
     found = Effects(entries + derived, kernels, formulas)
     for e in entries + derived:
         e.acts = tuple(sorted(found.of(e)))
     return entries + derived, kernels
+
+
+def check_twin(e: Entry, names: set[str]) -> None:
+    """Whether an entry's functional twin is one of the table's operators, is made, or is said not to be."""
+    said, writes = e.row.functional, any(a.written for a in e.schema.args)
+    if said and not writes:
+        raise SystemExit(f"{e.source}: functional: expected in an entry that writes an argument")
+    if said.startswith("none") and not said.partition(";")[2].strip():
+        raise SystemExit(f"{e.source}: functional: expected a reason, as in `none; it changes a header`, got {said!r}")
+    if writes and e.twin == e.schema.full:
+        raise SystemExit(f"{e.source}: expected a name that ends with _, or the key `functional`, of an entry that writes")
+    e.makes_twin = bool(e.twin) and e.twin not in names
+    order = [a.alias for a in e.schema.args if a.written]
+    if e.makes_twin and order[:len(e.schema.returns)] != [r.alias for r in e.schema.returns]:
+        raise SystemExit(f"{e.source}: expected its results to be the first arguments that it writes; its functional twin gives them in that order")
 
 
 def check_rows(kernels: list[Kernel]) -> None:

@@ -88,6 +88,11 @@ def write(entries: list[Entry], out: Output) -> None:
                 args = ", ".join(["*this"] + [safe(a.name) for a in s.args[1:]])
                 methods.append(f"{s.cpp_return} {name}({s.cpp_params(defaults=defaults, skip_self=True)}) const;")
                 inline.append(f"inline {s.cpp_return} Tensor::{name}({s.cpp_params(skip_self=True)}) const {{ return ops::{name}({args}); }}")
+    for family in by_family:
+        made = [f"    &define_twin({cstring(e.twin_schema().text())}, op::{e.schema.ident})," for e in entries if e.family == family and e.makes_twin]
+        if made:
+            by_family[family].append("namespace {\n// Functional twins.\n[[maybe_unused]] const Operator* const twins[] = {\n" +
+                                     "\n".join(made) + "\n};\n}")
     types = '#include "core/generator.h"\n#include "core/tensor.h"\n'
     for family, lines in decls.items():
         header(out, f"ops/{family}", types, "ops", lines)

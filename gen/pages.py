@@ -82,6 +82,8 @@ def section(e: Entry) -> list[str]:
                      "- derivative: that of a view")
     else:
         lines.append("- derivative: none")
+    if e.twin:
+        lines.append(f"- functional twin: `{e.twin_schema().text() if e.makes_twin else e.twin}`")
     if e.row.autocast:
         lines.append(f"- autocast: {e.row.autocast}")
     lines += [f"- samples: `{e.row.samples or 'none'}` (tests/ops)", ""]

@@ -273,6 +273,7 @@ class OpInfo:
     size: str
     acts: str
     inverse: str
+    functional: str
     gradient: str
     autocast: str
     reason: str

@@ -121,7 +121,11 @@ Operator& define_boxed(const std::string& schema_text) {
   std::string name = parse_schema(schema_text).full_name();
   STRATA_CHECK(!OperatorTable::instance().find(name), "define: operator ", name, " exists already with the schema ",
                OperatorTable::instance().find(name)->schema_text, "; use another name or overload");
-  Operator& op = OperatorTable::instance().define(lasting_text(schema_text));
+  return define_untyped(lasting_text(schema_text));
+}
+
+Operator& define_untyped(const char* schema_text) {
+  Operator& op = OperatorTable::instance().define(schema_text);
   op.call_typed_boxed = &no_typed_kernel;
   return op;
 }

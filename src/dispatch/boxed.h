@@ -15,6 +15,11 @@ bool run_saved(Operator& op, const OperatorTable::Saved& kernel, Dispatch d, Sta
 
 // An operator without a C++ signature. Raises Value for a schema that does not parse.
 Operator& define_boxed(const std::string& schema_text);
+// The same of a text that parses and lives for ever.
+Operator& define_untyped(const char* schema_text);
+// The functional twin of an operator of the table that writes, with the schema that gen/ made of that one's: its
+// arguments, unwritten, and as results what they become.
+Operator& define_twin(const char* schema_text, Operator& writing);
 // A copy of `text` that lives for ever, one per text: sources of kernels, names for events.
 const char* lasting_text(const std::string& text);
 

@@ -229,6 +229,8 @@ struct PlainKernel<Fn> {
 };
 
 Operator& define_with(const char* schema_text, const char* record, void (*call_typed_boxed)(void*, Dispatch, Stack&));
+Operator& define_twin(const char* schema_text, Operator& writing);  // dispatch/boxed.h
+
 // Defines an operator with its signature. In-place and out= operators return the tensor that they wrote.
 template <class Sig>
 [[gnu::always_inline]] inline Operator& define_op(const char* schema_text, const char* record = nullptr) {

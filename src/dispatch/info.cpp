@@ -48,13 +48,30 @@ std::optional<OpInfo> info(const Operator& op) {
     for (const OpInfoField& f : op_info_fields)
       if (f.letter == *at) made.*f.field = f.words.empty() ? value : word_of(f.words, value[0]);
   }
-  return made;
+  if (!is_made_twin(op)) return made;
+  // The record is that of the operator that writes.
+  OpInfo twin;
+  twin.source = made.source;
+  twin.kind = "twin";
+  twin.text = entry_of(op.record);
+  twin.order = made.order;
+  twin.reads = made.reads;
+  twin.size = made.size;
+  twin.acts = made.acts;
+  twin.gradient = "parts";
+  return twin;
 }
+
+bool is_made_twin(const Operator& op) { return op.record && entry_of(op.record) != op.name && !op.schema().writes(); }
+
+Operator& twin_writes(const Operator& twin) { return OperatorTable::instance().get(entry_of(twin.record)); }
 
 Operator* functional_twin(const Operator& op) {
   OperatorTable& table = OperatorTable::instance();
-  if (op.record && entry_of(op.record) != op.name) return table.find(entry_of(op.record));
   if (!op.schema().writes()) return nullptr;
+  if (op.record && entry_of(op.record) != op.name) return table.find(entry_of(op.record));
+  if (const std::optional<OpInfo> said = info(op); said && !said->functional.empty())
+    return table.find(said->functional);  // "none; ..." is no operator's name
   const size_t end = std::min(op.name.find('.'), op.name.size());
   if (end == 0 || op.name[end - 1] != '_') return nullptr;
   Operator* found = table.find(op.name.substr(0, end - 1) + op.name.substr(end));

@@ -28,9 +28,9 @@ struct Facts {
     kernel = i.kind == "pointwise" || i.kind == "rows" || i.kind == "space";
     header = i.kind == "header";
     repeats = !schema.writes() && (i.acts.empty() || i.acts == "raises") && i.size.empty() &&
-              (kernel || i.kind == "view" || (i.kind == "plan" && i.gradient != "parts"));
+              (kernel || i.kind == "view" || i.kind == "twin" || (i.kind == "plan" && i.gradient != "parts"));
     view = i.kind == "view" && schema.arg_index("storage_offset") < 0;
-    if (header || i.kind == "composite" || i.gradient == "parts") return;
+    if (header || i.kind == "composite" || (i.gradient == "parts" && i.kind != "twin")) return;
     // C++ that writes may also change the header of what it writes.
     sharing = i.kind == "cpu" && i.shape.empty() && schema.writes() ? Sharing::Unknown : Sharing::Marked;
   }

@@ -77,6 +77,28 @@ def test_an_error_has_its_line(tmp_path):
         model.definitions(tmp_path)
 
 
+@pytest.mark.parametrize(("more", "text"), [
+    ("\n  op: probe(Tensor(a!) self) -> Tensor(a!)", "probe: expected a name that ends with _, or the key `functional`, of an entry that writes"),
+    ("\n  op: probe_(Tensor(a!) self) -> Tensor(a!)\n  functional: none", "functional: expected a reason, as in `none; it changes a header`, got 'none'"),
+    ("\n  op: probe(Tensor self) -> Tensor\n  functional: other", "functional: expected in an entry that writes an argument"),
+    ("\n  op: probe_(Tensor(a!) self, Tensor(b!) other) -> Tensor(b!)", "expected its results to be the first arguments that it writes"),
+])
+def test_functional_twins(tmp_path, more, text):
+    (tmp_path / "probe.yaml").write_text(f"-{more.removeprefix(chr(10) + ' ')}\n  cpu: probe\n  order: none\n  out: false\n  doc: For tests.\n")
+    with pytest.raises(SystemExit, match=re.escape(text)):
+        model.load(tmp_path)
+
+
+def test_schemas_of_functional_twins():
+    def twin(op, **more):
+        return model.make_entry({"op": op, "cpu": "probe", "doc": "For tests.", "order": "none", "out": False, **more}, "probe", 7).twin_schema().text()
+
+    assert twin("f_.x(Tensor(a!) self, int n=1, *, Generator? g=None) -> Tensor(a!)") == "aten::f.x(Tensor self, int n=1, *, Generator? g=None) -> Tensor"
+    assert twin("f_(Tensor(a!)[] self, Tensor[] other) -> ()", functional="g.y") == "aten::g.y(Tensor[] self, Tensor[] other) -> Tensor[]"
+    assert twin("f_(Tensor(a!)[] self, Tensor(b!) found) -> ()") == "aten::f(Tensor[] self, Tensor found) -> (Tensor[] self_out, Tensor found_out)"
+    assert twin("f_(Tensor(a!) self, Tensor(b!) n, Tensor o) -> Tensor(a!)") == "aten::f(Tensor self, Tensor n, Tensor o) -> (Tensor, Tensor n_out)"
+
+
 def test_types_of_arguments(tmp_path, monkeypatch):
     assert all(a.type in arg_types.TYPES and arg_types.TYPES[a.key].value for e in model.load(ROOT / "ops")[0] for a in e.schema.args
                if a.type == a.key)

@@ -215,19 +215,18 @@ TEST(Functional, SaysWhatStopsIt) {
   %2: f32[2, 3] = aten::neg_(%0)
   %3: f32[3, 2; 1, 3] = aten::permute(%0, [1, 0])
   %4: f32[3, 2; 1, 3] = aten::sin(%3)
-  %5: f32[3, 2] = aten::bernoulli_.float(%1, 0.5, generator=None)  # m.py:7 in f
+  %5: f32[3, 2] = strata::_become(%1, %1)  # m.py:7 in f
   %6: f32[2, 3] = aten::neg_(%0)
   return %4, %3
 })");
-  EXPECT_EQ(a.note,
-            "stopped at node 3, aten::bernoulli_.float (m.py:7 in f): no operator computes the same without writing");
+  EXPECT_EQ(a.note, "stopped at node 3, strata::_become (m.py:7 in f): no operator computes the same without writing");
   EXPECT_EQ(a.text, R"(graph(%0: f32[2, 3], %1: f32[3, 2]) {
   %2: f32[2, 3] = aten::neg(%0)
   %3: f32[3, 2; 1, 3] = aten::permute(%2, [1, 0])
   %4: f32[3, 2; 1, 3] = aten::sin(%3)
   %5: f32[2, 3] = aten::copy_(%0, %2, False)
   %6: f32[3, 2; 1, 3] = aten::permute(%0, [1, 0])
-  %7: f32[3, 2] = aten::bernoulli_.float(%1, 0.5, generator=None)  # m.py:7 in f
+  %7: f32[3, 2] = strata::_become(%1, %1)  # m.py:7 in f
   %8: f32[2, 3] = aten::neg_(%0)
   return %4, %6
 }

@@ -165,7 +165,7 @@ def check(where: str, f, first, second, compared: bool = True, drawn: bool = Fal
 
 def forms(entry, sample: Sample):
     """(kind, schema, a sample of that form) of the forms that take the sample."""
-    for kind, schema in entry.operators():
+    for kind, schema in entry.forms():
         if kind != "out":
             yield kind, schema, sample
             continue
@@ -265,7 +265,7 @@ def gradient(entry, dtype_name: str, count: Counter, twice: bool = False) -> Non
     name = entry.schema.full
     counterparts = samples(name + "/B", entry, dtype_name)
     for i, sample in enumerate(samples(name, entry, dtype_name)):
-        for kind, schema in entry.operators():
+        for kind, schema in entry.forms():
             if kind == "out" or not sample.tensors:
                 continue
             inplace = schema.args[0].written

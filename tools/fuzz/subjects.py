@@ -95,7 +95,7 @@ def table() -> list[Subject]:
     for entry in model.load(ROOT / "ops")[0]:
         if entry.derived:
             continue
-        for _, s in entry.operators():
+        for _, s in entry.forms():
             path, overload = f"strata.ops.{s.ns}.{s.name}", s.overload or "default"
             path = f"getattr({path}, {overload!r})" if keyword.iskeyword(overload) else f"{path}.{overload}"
             found.append(Subject(path, "op", of_schema(s), entry, s))
