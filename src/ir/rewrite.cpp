@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "dispatch/boxed.h"
+#include "dispatch/info.h"
 #include "ir/call.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
@@ -72,12 +73,30 @@ std::optional<std::vector<Tensor>> called(const Node& call, F&& operand) {
   }
 }
 
+// Whether it is the functional twin of an operator that looks at values of its operands and keeps their geometry: its
+// results are like copies of what that writes.
+bool reads_in_place(const Operator& op) {
+  if (!is_made_twin(op)) return false;
+  const std::optional<OpInfo> said = info(op);
+  return !said->reads.empty() && said->size.empty();
+}
+
+template <class F>
+std::vector<Tensor> copies_of_written(const Node& call, F&& operand) {
+  const Schema& schema = twin_writes(*call.op).schema();
+  std::vector<Tensor> made;
+  for (size_t i = 0; i < call.args.size(); ++i)
+    if (schema.args[i].type.written)
+      for (Id v : call.args[i].values) made.push_back(v == kNone ? Tensor() : ops::clone(operand(v)));
+  return made;
+}
+
 }  // namespace
 
 std::optional<std::vector<Type>> types_of_call(const Graph& g, const Node& call) {
   const BelowAutograd below;
   const MetaGuard no_memory;
-  std::optional<std::vector<Tensor>> results = called(call, [&](Id v) {
+  auto operand = [&](Id v) {
     const Type& t = g.values[size_t(v)].type;
     STRATA_CHECK(t.kind == Type::Tensor, "no tensor");
     if (t.number)
@@ -86,7 +105,9 @@ std::optional<std::vector<Type>> types_of_call(const Graph& g, const Node& call)
                             : t.dtype == DType::F64 ? Scalar(1.0)
                                                     : Scalar(std::complex<double>(1)));
     return ops::empty_strided(numbers(t.sizes), numbers(t.strides), t.dtype, t.device);
-  });
+  };
+  std::optional<std::vector<Tensor>> results = called(call, operand);
+  if (!results && reads_in_place(*call.op)) results = copies_of_written(call, operand);
   if (!results) return std::nullopt;
   std::vector<Type> types;
   for (const Tensor& t : *results) {

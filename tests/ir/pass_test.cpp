@@ -210,6 +210,17 @@ TEST(Functional, WritesGoToTheEnd) {
              Stage::Functional));
 }
 
+TEST(Functional, DrawsAndListsAreTwins) {
+  EXPECT_EQ(nodes("functional",
+                  "%2: f32[2, 3] = aten::normal_(%0, 1.0, 2.0, generator=None) "
+                  "aten::_foreach_mul_.Scalar([%0, %1], 3) return %2"),
+            "  %2: f32[2, 3] = aten::normal_functional(%0, 1.0, 2.0, generator=None)\n"
+            "  %3: f32[2, 3], %4: f32[2, 3] = aten::_foreach_mul.Scalar([%2, %1], 3)\n"
+            "  %5: f32[2, 3] = aten::copy_(%0, %3, False)\n"
+            "  %6: f32[2, 3] = aten::copy_(%1, %4, False)\n"
+            "  return %0\n");
+}
+
 TEST(Functional, SaysWhatStopsIt) {
   const After a = after({"functional"}, R"(graph(%0: f32[2, 3], %1: f32[3, 2]) {
   %2: f32[2, 3] = aten::neg_(%0)

@@ -241,32 +241,31 @@ class Functional {
   // ---- writing
   bool write(Node& n) {
     const Schema& schema = n.op->schema();
-    std::vector<size_t> targets;
+    std::vector<Id> targets;  // in the order of the arguments, lists taken apart, as the twin's results are
+    bool out = false;
     for (size_t i = 0; i < n.args.size(); ++i)
       if (schema.args[i].type.written) {
-        if (n.args[i].kind != Arg::One || n.args[i].values[0] == kNone || schema.args[i].type.list)
-          return stop("it writes a list, or nothing");
-        targets.push_back(i);
+        if (n.args[i].kind == Arg::Constant || std::ranges::find(n.args[i].values, kNone) != n.args[i].values.end())
+          return stop("it writes nothing");
+        targets.insert(targets.end(), n.args[i].values.begin(), n.args[i].values.end());
+        out |= schema.args[i].keyword_only;
       }
+    if (targets.size() > 1 && !apart(n)) return false;
     Node made = functional_form(n);
     if (!made.op) return stop("no operator computes the same without writing");
     if (made.op->schema().writes() || sharing(*made.op) == Sharing::Unknown || has_aliases(made.op->schema()))
       return stop(str_cat("its functional form, ", made.op->name, ", shares memory or writes"));
     for (size_t k = 0; k < n.results.size(); ++k)
-      if (n.results[k] != kNone &&
-          (k >= targets.size() || !same(type(n.results[k]), type(n.args[targets[k]].values[0]))))
+      if (n.results[k] != kNone && (k >= targets.size() || !same(type(n.results[k]), type(targets[k]))))
         return stop("it gives something else than its operand, or changes its header");
     reads(made);
     const std::optional<std::vector<Type>> types = types_of_call(g_, made);
     if (!types || types->size() != targets.size())
       return stop(str_cat("its functional form, ", made.op->name, ", gives something else"));
     for (size_t k = 0; k < targets.size(); ++k) {
-      const Id target = n.args[targets[k]].values[0];
-      const bool exact = same((*types)[k], type(target));
-      if (schema.args[targets[k]].keyword_only && !exact)
-        return stop("out= is of another dtype or geometry than what is computed");
-      if (targets.size() > 1 && (!exact || !assignable(name_of(target)) || place(name_of(target)).kind != Place::Root))
-        return stop("it writes several tensors, of which one is a view or of another type");
+      const bool exact = same((*types)[k], type(targets[k]));
+      if (out && !exact) return stop("out= is of another dtype or geometry than what is computed");
+      if (targets.size() > 1 && !exact) return stop("it writes several tensors, of which one is of another type");
     }
     for (const Type& t : *types) {
       made.results.push_back(g_.add(t));
@@ -276,13 +275,33 @@ class Functional {
     const size_t at = g_.body.nodes.size();
     g_.body.nodes.push_back(std::move(made));
     for (size_t k = 0; k < targets.size(); ++k)
-      if (!assign(n.args[targets[k]].values[0], values[k], n.span)) {
+      if (!assign(targets[k], values[k], n.span)) {
         undo(at);
         return false;
       }
     // It gives its operands back.
     for (size_t k = 0; k < n.results.size(); ++k)
-      if (n.results[k] != kNone) place(n.results[k]).same = n.args[targets[k]].values[0];
+      if (n.results[k] != kNone) place(n.results[k]).same = targets[k];
+    return true;
+  }
+
+  // Whether the tensors that n writes can all be assigned: one after the other in place, they see what was written to
+  // the ones before, and a value does not.
+  bool apart(const Node& n) {
+    std::unordered_set<Id> written;
+    for (size_t i = 0; i < n.args.size(); ++i) {
+      if (!n.op->schema().args[i].type.written) continue;
+      for (Id v : n.args[i].values) {
+        v = name_of(v);
+        if (place(v).kind == Place::View) return stop("it writes several tensors, of which one is a view");
+        if (!assignable(v)) return false;
+        if (!written.insert(v).second) return stop("it writes several tensors, of which two are one");
+      }
+    }
+    for (size_t i = 0; i < n.args.size(); ++i)
+      for (Id v : n.args[i].values)
+        if (v != kNone && !n.op->schema().args[i].type.written && written.contains(root_of(v)))
+          return stop("it writes several tensors, and reads one of them");
     return true;
   }
 

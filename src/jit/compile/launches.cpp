@@ -267,17 +267,36 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
   Stack results_by_type(const ir::Node& node, const Stack& args) {
     Stack stack;
     const Schema& schema = node.op->schema();
+    const bool twin = is_made_twin(*node.op);
+    size_t at = 0;  // among the node's results, which have lists taken apart
+    auto next = [&] {
+      const ir::Id v = node.results[at++];
+      return v == ir::kNone ? Tensor() : shape_of(graph_.values[size_t(v)].type);
+    };
     for (size_t k = 0; k < schema.returns.size(); ++k) {
       const TypeSpec& r = schema.returns[k].type;
-      STRATA_CHECK_NOT_IMPLEMENTED(!r.list && (r.alias.empty() || r.written), node.op->name,
+      STRATA_CHECK_NOT_IMPLEMENTED((!r.list || twin) && (r.alias.empty() || r.written), node.op->name,
                                    ": cannot be compiled: which memory it gives hangs on values");
-      Tensor made;
+      if (r.list) {
+        IValue::TensorVec list(args[written_argument(*node.op, k)].get<IValue::TensorVec>().size());
+        for (Tensor& t : list) t = next();
+        stack.push_back(IValue(std::move(list)));
+        continue;
+      }
+      Tensor made = next();
       for (size_t i = 0; i < args.size() && r.written; ++i)
         if (schema.args[i].type.alias == r.alias) made = args[i].get<Tensor>();
-      if (!r.written && node.results[k] != ir::kNone) made = shape_of(graph_.values[size_t(node.results[k])].type);
       stack.push_back(IValue(made));
     }
     return stack;
+  }
+
+  // The argument that the k-th result of a functional twin is a changed copy of.
+  static size_t written_argument(const Operator& twin, size_t k) {
+    const std::vector<Argument>& args = twin_writes(twin).schema().args;
+    size_t i = 0;
+    while (!args[i].type.written || k-- > 0) ++i;
+    return i;
   }
 
   static Tensor shape_of(const ir::Type& type) {
