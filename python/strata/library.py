@@ -76,7 +76,9 @@ def _qualified(ns: str, name: str | OpOverload) -> str:
     return name
 
 
-def _undo(tokens: list, defined: list) -> None:
+def _undo(tokens: list, defined: list, keys: Iterable[str] = ()) -> None:
+    for key in keys:
+        _C._dispatch_fallback(key, None)
     for token in reversed(tokens):
         _C._dispatch_restore(token)
     for op in defined:
@@ -99,7 +101,8 @@ class Library:
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._tokens: list = []
         self._defined: list = []
-        self._end = weakref.finalize(self, _undo, self._tokens, self._defined)
+        self._fallbacks: list[str] = []  # their keys
+        self._end = weakref.finalize(self, _undo, self._tokens, self._defined, self._fallbacks)
         self._end.atexit = False
 
     def __repr__(self) -> str:
@@ -153,7 +156,12 @@ class Library:
         self._tokens.append(_C._dispatch_impl(op, key, fn))
 
     def fallback(self, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
-        """Makes `fn(op, *args, **kwargs)` the kernel of every operator that has none for the key (namespace "_")."""
+        """Makes `fn(op, *args, **kwargs)` the kernel of every operator that has none for the key (namespace "_").
+
+        Of a device's key ("CPU", or the name of a plugin's device): of every operator that is not composed of others and
+        has no kernel for that device. It comes before what the plugin does for all operators, which `op(*args, **kwargs)`
+        inside of it goes to. `fallthrough_kernel` takes it back.
+        """
         if self.ns != "_":
             raise RuntimeError(f"Fallback can only be registered using library fragment on the global namespace \"_\" but it is {self.ns}")
         if with_keyset:
@@ -161,7 +169,10 @@ class Library:
         key = dispatch_key or self.dispatch_key
         if not key:
             raise ValueError("Library.fallback: expected a dispatch key, here or in the Library")
+        if key.lower() in _device_words.device_names():
+            _C.device(key.lower())  # as in impl
         _C._dispatch_fallback(key, None if fn is fallthrough_kernel else fn)
+        self._fallbacks.append(key)
 
     def _register_fake(self, op_name: str | OpOverload, fn: Callable, _stacklevel: int = 1) -> None:
         self.impl(op_name, fn, "Meta")

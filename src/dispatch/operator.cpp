@@ -24,7 +24,9 @@ struct OperatorTable::State {
   std::vector<Operator*> sorted;  // by name; empty until it is asked for and after a change
   uint32_t with_fallback = 0;     // a bit for each key of `fallbacks`
   Slot fallbacks[kKeyCount], served[kKeyCount];
-  Slot foreign, devices[kMaxDeviceTypes];
+  Slot foreign, devices[kMaxDeviceTypes], device_fallbacks[kMaxDeviceTypes];
+  std::atomic<uint64_t> with_device_fallback{0};  // a bit for each device of `device_fallbacks`
+  static_assert(kMaxDeviceTypes <= 64);
 };
 
 OperatorTable& OperatorTable::instance() {
@@ -242,7 +244,22 @@ void OperatorTable::foreign(const BoxedKernel* kernel) { state().foreign.boxed =
 const Slot& OperatorTable::foreign_slot() { return state().foreign; }
 
 void OperatorTable::device(int type, const BoxedKernel* kernel) { state().devices[type].boxed = kernel; }
-const Slot& OperatorTable::device_slot(int type) { return state().devices[type]; }
+
+// As the fallback of a key, the last one stays in its slot for calls that have found it.
+void OperatorTable::device_fallback(int type, const BoxedKernel* kernel) {
+  State& s = state();
+  std::lock_guard<std::recursive_mutex> hold(s.lock);
+  if (kernel) s.device_fallbacks[type].boxed.store(kernel, std::memory_order_release);
+  const uint64_t bit = uint64_t(1) << type;
+  const uint64_t on = s.with_device_fallback.load(std::memory_order_relaxed);
+  s.with_device_fallback.store(kernel ? on | bit : on & ~bit, std::memory_order_release);
+}
+
+const Slot& OperatorTable::device_slot(int type, bool below_fallback) {
+  State& s = state();
+  const bool fallback = s.with_device_fallback.load(std::memory_order_acquire) >> type & 1;
+  return fallback && !below_fallback ? s.device_fallbacks[type] : s.devices[type];
+}
 
 void OperatorTable::refresh(Operator& op, Key key) {
   if (key == Key::Backend) return;  // every operator handles it
@@ -303,6 +320,15 @@ std::string OperatorTable::dump(const Operator& op) {
   return out;
 }
 
+namespace {
+// What serves operators without a kernel of their own for a device.
+std::string device_wide(int device) {
+  if (device == kForeignDevice) return "no kernel";
+  const BoxedKernel* kernel = OperatorTable::instance().device_slot(device).boxed.load();
+  return kernel ? str_cat("what serves all operators of the device, from ", kernel->source) : "no kernel";
+}
+}  // namespace
+
 std::string explain_dispatch(Operator& op, const Stack& args) {
   Dispatch all = dispatch_of_stack(args);
   KeySet handled(op.handled.load());
@@ -315,7 +341,7 @@ std::string explain_dispatch(Operator& op, const Stack& args) {
     if (key == Key::Backend) {
       what = !slot.empty()       ? describe(slot)
              : op.is_composite() ? str_cat("composite of other operators, from ", op.composite.source)
-                                 : "no kernel";
+                                 : device_wide(all.device);
       out += str_cat("  ", key_name(key), "[", device_type_name(all.device), "]: ", what, "\n");
       continue;
     }

@@ -114,7 +114,10 @@ class OperatorTable {
   const Slot& foreign_slot();
   // Serves every operator that is not composite and has no kernel of its own for a device from outside.
   void device(int type, const BoxedKernel* kernel);
-  const Slot& device_slot(int type);
+  // The same of a program, for any device: it comes before that. Null removes it.
+  void device_fallback(int type, const BoxedKernel* kernel);
+  // What serves those operators: a program's fallback, unless it is asked for what is below that.
+  const Slot& device_slot(int type, bool below_fallback = false);
   std::string dump(const Operator& op);
 
  private:

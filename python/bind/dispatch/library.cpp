@@ -54,7 +54,7 @@ struct PythonKernel {
       if (run_saved(op, {shapes.typed.load(), shapes.boxed.load(), nullptr, false}, d, stack)) return;
     }
     if (slot.key == Key::Backend && slot.device != kCompositeSlot && any_meta(stack)) {
-      if (run_saved(op, previous, d, stack)) return;
+      if (run_saved(op, previous, d, stack) || (takes_operator && run_plugin(op, d, stack))) return;
       throw_error(ErrorKind::NotImplemented,
                   str_cat(op.name,
                           ": attempted to run this operator with meta tensors, but it has no kernel for them; register "
@@ -78,16 +78,17 @@ struct PythonKernel {
   }
 
  private:
+  static bool run_slot(const Slot& s, Operator& op, Dispatch d, Stack& stack) {
+    return run_saved(op, {s.typed.load(), s.boxed.load(), nullptr, false}, d, stack);
+  }
+  // What serves all operators of a plugin's device; of an operator's own kernel that may be a fallback.
+  bool run_plugin(Operator& op, Dispatch d, Stack& stack) const {
+    return run_slot(OperatorTable::instance().device_slot(slot.device, takes_operator), op, d, stack);
+  }
   void run_previous(Operator& op, Dispatch d, Stack& stack) const {
     if (run_saved(op, previous, d, stack)) return;
-    auto serves = [&](const Slot& s) {
-      return run_saved(op, {s.typed.load(), s.boxed.load(), nullptr, false}, d, stack);
-    };
-    if (slot.device != kCompositeSlot && serves(op.composite)) return;
-    // Of a plugin's device: what serves all operators there.
-    if (slot.key == Key::Backend && slot.device < kForeignDevice &&
-        serves(OperatorTable::instance().device_slot(slot.device)))
-      return;
+    if (slot.device != kCompositeSlot && run_slot(op.composite, op, d, stack)) return;
+    if (slot.key == Key::Backend && slot.device < kForeignDevice && run_plugin(op, d, stack)) return;
     throw_error(ErrorKind::NotImplemented,
                 str_cat(op.name, ": called from its own override, and no kernel was there before"));
   }
@@ -206,23 +207,29 @@ PyObject* fallthrough(PyObject*, PyObject* args) {
   });
 }
 
-// _dispatch_fallback(key, fn or None): the fallback of a whole key.
+// _dispatch_fallback(key, fn or None): the fallback of a whole key, or of a device's: of operators that are not
+// composite and have no kernel there. Called again by it, they go to what a plugin has for them.
 PyObject* fallback(PyObject*, PyObject* args) {
   PyObject *key, *fn;
   if (!PyArg_ParseTuple(args, "UO", &key, &fn)) return nullptr;
   return guarded([&]() -> PyObject* {
     KeySlot slot = parse_key(to_Str(key));
-    STRATA_CHECK_VALUE(slot.key > Key::Autograd && slot.key != Key::Python, "library: the key ", text_of(key),
-                       " takes no fallback; use Autocast, Vmap or User0 to User3");
+    const bool device = slot.key == Key::Backend && slot.device >= 0 && !Device{int8_t(slot.device), -1}.is_meta();
+    STRATA_CHECK_VALUE(device || (slot.key > Key::Autograd && slot.key != Key::Python), "library: the key ",
+                       text_of(key), " takes no fallback; use a device's, Autocast, Vmap or User0 to User3");
     OperatorTable& table = OperatorTable::instance();
+    auto give = [&](const BoxedKernel* kernel) {
+      device ? table.device_fallback(slot.device, kernel) : table.fallback(slot.key, kernel);
+    };
     if (fn == Py_None) {
-      table.fallback(slot.key, nullptr);
+      give(nullptr);
       Py_RETURN_NONE;
     }
     if (!PyCallable_Check(fn)) raise(PyExc_TypeError, "library: a fallback must be callable, got " + type_name(fn));
     PythonKernel kernel{share(fn), callable_source(fn), slot};
     kernel.takes_operator = true;
-    table.fallback(slot.key, make_kernel(std::move(kernel)));
+    kernel.yields_to_previous = device;  // other keys are off inside
+    give(make_kernel(std::move(kernel)));
     Py_RETURN_NONE;
   });
 }
