@@ -402,7 +402,7 @@ def write_definitions(entries: list[Entry], definitions: list[Definition], table
         bodies.append(f"{head} {{\n{made.body()}\n}}")
     out.write("strata/generated/formulas.h", HEADER + '#pragma once\n#include "core/tensor.h"\n\nnamespace strata::formulas {\n\n' +
               "\n".join(heads) + "\n\n}  // namespace strata::formulas\n")
-    out.write("formulas.cpp", HEADER + '#include "grad/formulas.h"\n#include "strata/generated/kernel_calls.h"\n'
+    out.write("formulas.cpp", HEADER + '#include "grad/formulas/formulas.h"\n#include "strata/generated/kernel_calls.h"\n'
               '#include "strata/generated/kernel_ops.h"\n' + includes(entries, "\n".join(bodies)) +
               "\nnamespace strata::formulas {\n\n" + "\n\n".join(bodies) + "\n\n}  // namespace strata::formulas\n")
 
@@ -430,8 +430,8 @@ def write(entries: list[Entry], definitions: list[Definition], table: Table, out
                 if text := bookkeeping(e, kind, s):
                     body.append(text)
                     register.append(f"  table_kernel(op::{s.ident}, TableSlot::InplaceOrView, reinterpret_cast<void*>(&v_{s.ident}));")
-        out.write(f"autograd_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "grad/constant.h"\n#include "grad/formulas.h"\n#include "grad/saved_tensor.h"\n'
-                  '#include "grad/variable.h"\n' + includes(entries, "\n".join(body + register)) + "\n"
+        out.write(f"autograd_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "grad/engine/constant.h"\n#include "grad/formulas/formulas.h"\n#include "grad/engine/saved_tensor.h"\n'
+                  '#include "grad/engine/variable.h"\n' + includes(entries, "\n".join(body + register)) + "\n"
                   "namespace strata::grad_ops {\nusing namespace formulas;\nnamespace {\n\n" + "\n\n".join(body) +
                   "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n" +
                   "\n".join(register) + "\n}\n\n}  // namespace strata::grad_ops\n")

@@ -69,7 +69,7 @@ PRIMITIVES += [signature(text, "reader") for text in (
     "may_be_true(Tensor t) -> bool",  # any_true; of a subclass that holds values of several elements (vmap) the general case
     "all_true(Tensor t) -> bool",
 )]
-# C++ functions of single derivatives (grad/formulas.h): loops over lists of tensors or over steps.
+# C++ functions of single derivatives (grad/formulas/formulas.h): loops over lists of tensors or over steps.
 HELPERS = [signature(text, "helper") for text in (
     "as_strided_gather(Tensor grad, int[] base_stride, int base_offset, int[] size, int[] stride, int offset) -> Tensor",
     "cat_back(Tensor grad, int[][] sizes, ScalarType[] dtypes, int dim) -> Tensor[]",

@@ -141,7 +141,7 @@ def write(entries: list[Entry], out: Output) -> None:
             for called in dict.fromkeys([name, *(a for e, kind, _ in items for a in e.aliases(kind))]):
                 table.append(f'{{"{called}", {f"f_{name}" if any_function else "nullptr"}, {f"m_{name}" if any_method else "nullptr"}, {cstring(text)}}},')
         factory = '#include "bind/args/factory.h"\n' if any("to_FactoryDevice" in text for text in body) else ""
-        out.write(f"python/py_{family}.cpp", HEADER + '#include "bind/args/args.h"\n' + factory + '#include "dispatch/call.h"\n#include "grad/variable.h"\n'
+        out.write(f"python/py_{family}.cpp", HEADER + '#include "bind/args/args.h"\n' + factory + '#include "dispatch/call.h"\n#include "grad/engine/variable.h"\n'
                   + f"\nnamespace strata {{\n\nextern Operator* operators_{family}[];\n\nnamespace {{\n\n" + "\n".join(body) +
                   f"\n\n}}  // namespace\n\nextern const py::Entry py_entries_{family}[];\nconst py::Entry py_entries_{family}[] = {{\n  " +
                   "\n  ".join(table) + "\n  {nullptr, nullptr, nullptr, nullptr}};\n\n}  // namespace strata\n")

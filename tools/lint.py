@@ -32,7 +32,7 @@ LOWER_MAY = {"base", "core", "lower"}
 
 # What may ask whether a tensor has memory: where launches begin, reads of values on the host, records of autograd, the choice of
 # a device's kernels, files, observers of launches. Those that make results or launch kernels ask by the functions of run/launch.h and core/tensor.h.
-MEMORY_KNOWN = {"run/launch.h", "run/launch.cpp", "run/formulas.cpp", "run/index_args.cpp", "grad/node.h", "dispatch/operator.cpp",
+MEMORY_KNOWN = {"run/launch.h", "run/launch.cpp", "run/formulas.cpp", "run/index_args.cpp", "grad/engine/node.h", "dispatch/operator.cpp",
                 "io/safetensors.cpp", "run/observe.h", "jit/compile/launches.cpp", "jit/compiled.cpp", "device/operators.cpp", "device/twins.cpp"}
 LAUNCHES = {"run/copy.cpp", "run/launches.cpp", "run/pointwise.cpp", "run/random.cpp", "run/rows.cpp", "run/prepare.cpp",
             "run/prepare.h"}

@@ -13,7 +13,7 @@ namespace lib = at;
 using at::Tensor;
 static Tensor leaf() { return at::ones({2, 2}).requires_grad_(true); }
 #else
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 #include "strata/generated/ops.h"
 namespace lib = strata::ops;
 using strata::Tensor;

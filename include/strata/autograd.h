@@ -1,8 +1,8 @@
 // Gradients for programs in C++: what Tensor's methods of that name do, and modes for a scope.
 #pragma once
 #include "dispatch/tls.h"
-#include "grad/engine.h"
-#include "grad/variable.h"
+#include "grad/engine/engine.h"
+#include "grad/engine/variable.h"
 #include "strata/generated/ops.h"
 
 namespace strata {

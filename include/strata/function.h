@@ -1,4 +1,4 @@
 // Functions with a derivative of their own: strata::Function.
 #pragma once
-#include "grad/function.h"
+#include "grad/engine/function.h"
 #include "strata/autograd.h"

@@ -12,7 +12,7 @@
 #pragma once
 #include <tuple>
 
-#include "grad/library.h"
+#include "grad/engine/library.h"
 #include "strata/autograd.h"
 #include "strata/tensors.h"
 

@@ -4,9 +4,9 @@
 #include <unordered_map>
 
 #include "dispatch/seen.h"
-#include "grad/engine.h"
-#include "grad/function.h"
-#include "grad/variable.h"
+#include "grad/engine/engine.h"
+#include "grad/engine/function.h"
+#include "grad/engine/variable.h"
 #include "ir/effect.h"
 #include "ir/rewrite.h"
 #include "jit/joint/absent.h"

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "dispatch/boxed.h"
-#include "grad/library.h"
+#include "grad/engine/library.h"
 #include "jit/service/compile.h"
 #include "lower/added.h"
 #include "lower/expr/build.h"

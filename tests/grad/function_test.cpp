@@ -1,9 +1,9 @@
-// grad/function.h: custom functions with a derivative of their own.
+// grad/engine/function.h: custom functions with a derivative of their own.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "grad/engine.h"
-#include "grad/function.h"
+#include "grad/engine/engine.h"
+#include "grad/engine/function.h"
 #include "strata/generated/ops.h"
 
 namespace strata {

@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "dispatch/tls.h"
-#include "grad/engine.h"
-#include "grad/variable.h"
+#include "grad/engine/engine.h"
+#include "grad/engine/variable.h"
 #include "strata/generated/ops.h"
 
 namespace strata {

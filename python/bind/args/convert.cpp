@@ -5,7 +5,7 @@
 #include "bind/args/parse.h"
 #include "bind/tensor/methods.h"
 #include "core/factory_device.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/view.h"
 

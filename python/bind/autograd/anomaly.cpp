@@ -5,7 +5,7 @@
 
 #include "bind/tensor/tensor.h"
 #include "dispatch/boxed.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/reduce.h"
 #include "strata/generated/ops/unary.h"

@@ -4,8 +4,8 @@
 #include "bind/args/convert.h"
 #include "bind/tensor/tensor.h"
 #include "dispatch/tls.h"
-#include "grad/function.h"
-#include "grad/library.h"
+#include "grad/engine/function.h"
+#include "grad/engine/library.h"
 
 namespace strata::py {
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "bind/autograd/node.h"
-#include "grad/saved_tensor.h"
+#include "grad/engine/saved_tensor.h"
 
 namespace strata::py {
 

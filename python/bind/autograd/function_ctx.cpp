@@ -5,7 +5,7 @@
 #include "bind/tensor/tensor.h"
 #include "dispatch/boxed.h"
 #include "dispatch/tls.h"
-#include "grad/function.h"
+#include "grad/engine/function.h"
 
 namespace strata::py {
 

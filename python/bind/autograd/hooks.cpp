@@ -4,8 +4,8 @@
 #include "bind/tensor/tensor.h"
 #include "bind/types/dealloc.h"
 #include "dispatch/tls.h"
-#include "grad/saved_tensor.h"
-#include "grad/variable.h"
+#include "grad/engine/saved_tensor.h"
+#include "grad/engine/variable.h"
 
 namespace strata::py {
 

@@ -7,7 +7,7 @@
 
 #include "bind/tensor/tensor.h"
 #include "dispatch/tls.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 
 namespace strata::py {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bind/process/lock.h"
-#include "grad/node.h"
+#include "grad/engine/node.h"
 
 namespace strata {
 struct SavedHooks;

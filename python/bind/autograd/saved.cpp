@@ -7,7 +7,7 @@
 #include "bind/autograd/node.h"
 #include "bind/tensor/tensor.h"
 #include "bind/types/dealloc.h"
-#include "grad/saved_tensor.h"
+#include "grad/engine/saved_tensor.h"
 
 namespace strata::py {
 

@@ -7,7 +7,7 @@
 #include "bind/dispatch/stack.h"
 #include "bind/tensor/tensor.h"
 #include "dispatch/boxed.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 
 namespace strata::py {
 

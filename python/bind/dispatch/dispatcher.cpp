@@ -2,7 +2,7 @@
 #include "bind/dispatch/graph.h"
 #include "bind/dispatch/guards.h"
 #include "core/factory_device.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 
 namespace strata::py {
 

@@ -11,7 +11,7 @@
 #include "bind/dispatch/watch.h"
 #include "core/factory_device.h"
 #include "dispatch/autocast.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 
 namespace strata::py {
 

@@ -7,7 +7,7 @@
 #include "bind/dispatch/stack.h"
 #include "bind/tensor/tensor.h"
 #include "dispatch/boxed.h"
-#include "grad/library.h"
+#include "grad/engine/library.h"
 #include "jit/expression.h"
 
 namespace strata::py {

@@ -7,7 +7,7 @@
 #include "bind/tensor/tensor.h"
 #include "dispatch/boxed.h"
 #include "dispatch/info.h"
-#include "grad/library.h"
+#include "grad/engine/library.h"
 #include "structmember.h"
 
 namespace strata::py {

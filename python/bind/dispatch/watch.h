@@ -2,7 +2,7 @@
 #pragma once
 #include "bind/dispatch/graph.h"
 #include "bind/dispatch/instances.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 
 namespace strata::py {
 

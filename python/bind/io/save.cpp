@@ -4,7 +4,7 @@
 #include "bind/io/io.h"
 #include "bind/types/types.h"
 #include "dispatch/seen.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 
 namespace strata::py {
 

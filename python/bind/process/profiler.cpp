@@ -11,7 +11,7 @@
 #include "bind/tensor/tensor.h"
 #include "bind/types/types.h"
 #include "dispatch/boxed.h"
-#include "grad/engine.h"
+#include "grad/engine/engine.h"
 
 namespace strata::py {
 

@@ -8,7 +8,7 @@
 #include "bind/types/types.h"
 #include "core/promote.h"
 #include "dispatch/seen.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 #include "jit/trace/recorder.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/unary.h"

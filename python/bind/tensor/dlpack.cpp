@@ -4,7 +4,7 @@
 #include "bind/args/convert.h"
 #include "bind/tensor/methods.h"
 #include "dispatch/seen.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 #include "strata/generated/ops/copy.h"
 
 namespace strata::py {

@@ -7,7 +7,7 @@
 #include "core/promote.h"
 #include "device/unit.h"
 #include "dispatch/seen.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 #include "strata/generated/ops/copy.h"
 
 namespace strata::py {

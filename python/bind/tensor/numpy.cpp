@@ -8,7 +8,7 @@
 #include "bind/args/parse.h"
 #include "bind/tensor/methods.h"
 #include "dispatch/seen.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 #include "strata/generated/ops/view.h"
 
 namespace strata::py {

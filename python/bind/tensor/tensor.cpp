@@ -5,7 +5,7 @@
 #include "bind/args/convert.h"
 #include "bind/dispatch/modes.h"
 #include "bind/types/types.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 #include "structmember.h"
 
 namespace strata::py {

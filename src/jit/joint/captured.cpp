@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "dispatch/info.h"
-#include "grad/engine.h"
-#include "grad/variable.h"
+#include "grad/engine/engine.h"
+#include "grad/engine/variable.h"
 #include "ir/effect.h"
 #include "jit/trace/recorder.h"
 

@@ -22,8 +22,8 @@
 #include <utility>
 
 #include "dispatch/boxed.h"
-#include "grad/node.h"
-#include "grad/saved_tensor.h"
+#include "grad/engine/node.h"
+#include "grad/engine/saved_tensor.h"
 #include "ir/graph.h"
 
 namespace strata {

@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include "grad/node.h"
+#include "grad/engine/node.h"
 
 namespace strata {
 

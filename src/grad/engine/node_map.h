@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "grad/node.h"
+#include "grad/engine/node.h"
 
 namespace strata {
 

@@ -1,4 +1,4 @@
-#include "grad/function.h"
+#include "grad/engine/function.h"
 
 #include <cxxabi.h>
 
@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "dispatch/boxed.h"
-#include "grad/streams.h"
+#include "grad/engine/streams.h"
 #include "strata/generated/ops/create.h"
 
 namespace strata {

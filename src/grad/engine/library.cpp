@@ -1,4 +1,4 @@
-#include "grad/library.h"
+#include "grad/engine/library.h"
 
 #include <cctype>
 #include <mutex>

@@ -21,8 +21,8 @@
 
 #include "dispatch/seen.h"
 #include "dispatch/tls.h"
-#include "grad/saved_tensor.h"
-#include "grad/variable.h"
+#include "grad/engine/saved_tensor.h"
+#include "grad/engine/variable.h"
 
 namespace strata {
 

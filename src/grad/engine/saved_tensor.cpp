@@ -1,11 +1,11 @@
-#include "grad/saved_tensor.h"
+#include "grad/engine/saved_tensor.h"
 
-#include "grad/saved_result.h"
+#include "grad/engine/saved_result.h"
 
 #include "core/promote.h"
 #include "dispatch/seen.h"
 #include "dispatch/tls.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 #include "strata/generated/ops/view.h"
 
 namespace strata {

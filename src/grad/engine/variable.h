@@ -1,6 +1,6 @@
 // What autograd adds to a tensor: its gradient, its node, its hooks, and the history of views and in-place writes.
 #pragma once
-#include "grad/node.h"
+#include "grad/engine/node.h"
 
 namespace strata {
 

@@ -1,7 +1,7 @@
 // Operators and kernels that programs add while they run: what strata.library in Python and strata/library.h in C++ do.
 #pragma once
 #include "dispatch/boxed.h"
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 
 namespace strata {
 

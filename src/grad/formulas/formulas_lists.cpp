@@ -1,6 +1,6 @@
 // Derivatives of joins, splits, strided views and products of reflections: loops over lists of tensors.
 #include "base/checked.h"
-#include "grad/formulas.h"
+#include "grad/formulas/formulas.h"
 #include "strata/generated/ops/arrange.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/matmul.h"

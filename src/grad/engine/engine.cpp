@@ -1,4 +1,4 @@
-#include "grad/engine.h"
+#include "grad/engine/engine.h"
 
 #include <algorithm>
 #include <queue>
@@ -6,9 +6,9 @@
 #include "core/promote.h"
 #include "dispatch/seen.h"
 #include "dispatch/tls.h"
-#include "grad/node_map.h"
-#include "grad/streams.h"
-#include "grad/variable.h"
+#include "grad/engine/node_map.h"
+#include "grad/engine/streams.h"
+#include "grad/engine/variable.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/pointwise.h"

@@ -1,6 +1,6 @@
-#include "grad/constant.h"
+#include "grad/engine/constant.h"
 
-#include "grad/function.h"
+#include "grad/engine/function.h"
 
 namespace strata {
 

@@ -1,4 +1,4 @@
-#include "grad/view_path.h"
+#include "grad/views/view_path.h"
 
 #include <algorithm>
 

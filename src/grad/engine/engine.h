@@ -1,7 +1,7 @@
 // The backward engine: runs the nodes reachable from some roots in an order in which every node has all its gradients,
 // without recursion. Safe from several threads at once: all state of a run is its own.
 #pragma once
-#include "grad/node.h"
+#include "grad/engine/node.h"
 
 namespace strata {
 

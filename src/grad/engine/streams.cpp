@@ -1,4 +1,4 @@
-#include "grad/streams.h"
+#include "grad/engine/streams.h"
 
 #include <mutex>
 #include <unordered_map>

@@ -1,11 +1,11 @@
-#include "grad/node.h"
+#include "grad/engine/node.h"
 
 #include <algorithm>
 #include <atomic>
 
-#include "grad/saved_tensor.h"
-#include "grad/streams.h"
-#include "grad/variable.h"
+#include "grad/engine/saved_tensor.h"
+#include "grad/engine/streams.h"
+#include "grad/engine/variable.h"
 
 namespace strata {
 

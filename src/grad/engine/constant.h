@@ -1,6 +1,6 @@
 // What is recorded of operators without a derivative formula.
 #pragma once
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 
 namespace strata {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "core/stream.h"
-#include "grad/node.h"
+#include "grad/engine/node.h"
 
 namespace strata {
 

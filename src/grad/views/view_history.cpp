@@ -3,10 +3,10 @@
 // CopySlices node. Both show what the view does by view operators (view_path.h), or as_strided where no few of them do.
 // Where one of the two is complex and the other real, both are taken as real numbers.
 #include "dispatch/tls.h"
-#include "grad/saved_result.h"
-#include "grad/streams.h"
-#include "grad/variable.h"
-#include "grad/view_path.h"
+#include "grad/engine/saved_result.h"
+#include "grad/engine/streams.h"
+#include "grad/engine/variable.h"
+#include "grad/views/view_path.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/scatter_view.h"

@@ -1,6 +1,6 @@
 // SavedTensor: a tensor kept for backward. Unpacking checks that nobody has written to it since.
 #pragma once
-#include "grad/node.h"
+#include "grad/engine/node.h"
 
 namespace strata {
 

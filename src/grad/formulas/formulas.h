@@ -1,6 +1,6 @@
 // C++ functions of single derivatives, which gen/formula.py declares as HELPERS: loops over lists of tensors.
 #pragma once
-#include "grad/node.h"
+#include "grad/engine/node.h"
 #include "run/formulas.h"
 
 namespace strata::formulas {

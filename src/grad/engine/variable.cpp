@@ -1,11 +1,11 @@
-#include "grad/variable.h"
+#include "grad/engine/variable.h"
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
 
 #include "dispatch/tls.h"
-#include "grad/streams.h"
+#include "grad/engine/streams.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/pointwise.h"
